@@ -2,10 +2,12 @@
 #include "shoal/serve/http/load.h"
 
 #include <cstdio>
+#include <sstream>
 
 #include "apps/flags/json.h"
 #include "cli.h"
 #include "shoal/base/number_text.h"
+#include "shoal/net/text_file.h"
 #include "table.h"
 
 namespace shoal::cli {
@@ -14,10 +16,12 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   shoal load http://127.0.0.1:8000 --model digits --clients 16 --seconds 10
-  shoal load http://127.0.0.1:8000 --model digits --clients 64 --timeout 20000 --json)";
+  shoal load http://127.0.0.1:8000 --model digits --clients 64 --timeout 20000 --json
+  shoal load https://server:8000 --model digits --key key.txt --trust cert.pem)";
 
 struct LoadFlags {
   serve::LoadOptions options;
+  std::string key_file, trusted_file;
   int clients = 1;
   double seconds = 5;
   bool json = false;
@@ -51,9 +55,23 @@ void print_table(const serve::LoadResult& result) {
   table.print();
 }
 
+// The first word of a file; nothing without one.
+Result<std::string> key_in(const std::string& path) {
+  std::string key;
+  if (path.empty()) return key;
+  SHOAL_ASSIGN(const std::string text, net::read_secret(path));
+  std::istringstream(text) >> key;
+  if (key.empty()) return invalid("there is no key in " + path);
+  return key;
+}
+
 Outcome load(LoadFlags flags) {
   flags.options.clients = static_cast<size_t>(flags.clients);
   flags.options.time = std::chrono::duration<double>(flags.seconds);
+  SHOAL_OR_EXIT(flags.options.key, Exit::kUsage, key_in(flags.key_file));
+  if (!flags.trusted_file.empty()) {
+    SHOAL_OR_EXIT(flags.options.trusted, Exit::kUsage, net::read_text(flags.trusted_file));
+  }
   SHOAL_OR_EXIT(const serve::LoadResult result, Exit::kNetwork, serve::run_load(flags.options));
   if (flags.json) {
     print_json(result, flags);
@@ -71,8 +89,13 @@ void add_load(Command& app, Action& action) {
   auto flags = std::make_shared<LoadFlags>();
   Command* command = app.add_subcommand("load", "Send requests to a server and time the answers");
   command->footer(kExamples);
-  command->add_option("url", flags->options.url, "http://HOST:PORT")->required();
+  command->add_option("url", flags->options.url, "http://HOST:PORT or https://HOST:PORT")
+      ->required();
   command->add_option("--model", flags->options.model, "Name of the model")->required();
+  command->add_option("--key", flags->key_file, "A file with the key that requests show");
+  command->add_option(
+      "--trust", flags->trusted_file,
+      "Certificates (PEM) that the server's leads to; without: those of the system");
   command->add_option("--clients", flags->clients, "Each sends one request after another")
       ->check(in_range(1, 10'000))
       ->capture_default_str();

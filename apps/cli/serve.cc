@@ -1,15 +1,14 @@
 // shoal serve: models behind the Open Inference Protocol.
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <set>
-#include <thread>
 
 #include "cli.h"
 #include "cluster/notify.h"
 #include "cluster/stop_signals.h"
 #include "model.h"
 #include "shoal/base/notification.h"
+#include "shoal/base/usable_cores.h"
 #include "shoal/base/user_folders.h"
 #include "shoal/data/presets.h"
 #include "shoal/net/address.h"
@@ -38,7 +37,8 @@ struct ServeFlags {
   ModelFlags device;                            // its device and threads
   std::string preset, labels;
   int64_t max_batch = 0;
-  int64_t max_waiting = 256;
+  int64_t max_waiting = 1024;
+  int64_t max_wait_ms = 1000;
   int64_t max_delay_us = 0;
   int64_t max_connections = 512;
   int64_t max_body_mb = 64;
@@ -109,10 +109,10 @@ Result<serve::ServerOptions> options_of(const ServeFlags& flags) {
   options.max_connections = static_cast<size_t>(flags.max_connections);
   options.limits.body_bytes = static_cast<uint64_t>(flags.max_body_mb) << 20;
   options.max_bodies = 4 * options.limits.body_bytes;
-  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
   options.engine.slots =
-      flags.device.threads > 0 ? static_cast<size_t>(flags.device.threads) : cores;
+      flags.device.threads > 0 ? static_cast<size_t>(flags.device.threads) : usable_cores().size();
   options.engine.max_waiting = static_cast<size_t>(flags.max_waiting);
+  options.engine.max_wait = std::chrono::milliseconds(flags.max_wait_ms);
   options.engine.max_delay = std::chrono::microseconds(flags.max_delay_us);
   options.version = SHOAL_VERSION;
   options.api.triton_metrics = flags.triton_metrics;
@@ -186,6 +186,11 @@ void add_serve(Command& app, Action& action) {
       ->capture_default_str();
   command->add_option("--max-waiting", flags->max_waiting, "Requests of a model that may wait")
       ->check(in_range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--max-wait", flags->max_wait_ms,
+                   "Milliseconds that a request may have to wait; otherwise it is refused")
+      ->check(in_range(1, 3'600'000))
       ->capture_default_str();
   command->add_option("--max-connections", flags->max_connections, "Connections at a time")
       ->check(in_range(1, 1 << 20))

@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "shoal/base/usable_cores.h"
+
 namespace shoal {
 namespace {
 
@@ -34,20 +36,6 @@ void await_change(const std::atomic<uint32_t>& word, uint32_t old) {
     pause();
   }
   word.wait(old, std::memory_order_acquire);
-}
-
-// The cores this process may run on.
-std::vector<int> usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &set)) cores.push_back(core);
-    }
-  }
-  if (cores.empty()) cores.push_back(0);
-  return cores;
 }
 
 // A wish: where it is refused, the thread goes on wherever the system puts it.

@@ -30,6 +30,7 @@ namespace {
 using serve::Asker;
 using serve::Backend;
 using serve::InferResult;
+using serve::KeyUse;
 using serve::ModelName;
 using Context = ::grpc::CallbackServerContext;
 using Unary = ::grpc::ServerUnaryReactor;
@@ -49,8 +50,9 @@ uint64_t address_of(const Context& context) {
 }
 
 // Whether the key may be used now, and whose it is.
-::grpc::Status check_key(Backend& backend, const std::string& authorization, uint64_t& client) {
-  const serve::KeyCheck key = backend.check_key(authorization, client);
+::grpc::Status check_key(Backend& backend, const std::string& authorization, KeyUse use,
+                         uint64_t& client) {
+  const serve::KeyCheck key = backend.check_key(authorization, use, client);
   if (!key.is_known) {
     return {::grpc::StatusCode::UNAUTHENTICATED, "this needs a key: authorization: Bearer KEY"};
   }
@@ -129,7 +131,7 @@ class InferStream final : public ::grpc::ServerBidiReactor<inference::ModelInfer
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(::grpc::Status::OK);
     uint64_t client = address_;
-    const ::grpc::Status key = check_key(backend_, authorization_, client);
+    const ::grpc::Status key = check_key(backend_, authorization_, KeyUse::kWork, client);
     if (key.error_code() == ::grpc::StatusCode::UNAUTHENTICATED) return Finish(key);
     if (!key.ok()) return fail(key.error_message());
     const Asker asker{client, SteadyClock::now(), std::nullopt, stop_.get_token()};
@@ -228,13 +230,15 @@ class Calls final : public inference::GRPCInferenceService::CallbackService {
   Unary* RepositoryModelUnload(Context* context,
                                const inference::RepositoryModelUnloadRequest* request,
                                inference::RepositoryModelUnloadResponse*) override {
-    return answer(*context, [&] { return backend_.unload(request->model_name()); });
+    return answer(
+        *context, [&] { return backend_.unload(request->model_name()); }, KeyUse::kWork);
   }
 
   Unary* RepositoryModelLoad(Context* context, const inference::RepositoryModelLoadRequest* request,
                              inference::RepositoryModelLoadResponse*) override {
     uint64_t client = address_of(*context);
-    const ::grpc::Status key = check_key(backend_, authorization_of(*context), client);
+    const ::grpc::Status key =
+        check_key(backend_, authorization_of(*context), KeyUse::kWork, client);
     if (!key.ok()) return finish(*context, key);
     Unary* const call = context->DefaultReactor();
     backend_.load(request->model_name(),
@@ -246,7 +250,8 @@ class Calls final : public inference::GRPCInferenceService::CallbackService {
                     inference::ModelInferResponse* response) override {
     if (ends_) return finish(*context, {::grpc::StatusCode::UNAVAILABLE, "the server ends"});
     uint64_t client = address_of(*context);
-    const ::grpc::Status key = check_key(backend_, authorization_of(*context), client);
+    const ::grpc::Status key =
+        check_key(backend_, authorization_of(*context), KeyUse::kWork, client);
     if (!key.ok()) return finish(*context, key);
     return new InferCall(backend_, *context, *request, *response, client);
   }
@@ -273,9 +278,9 @@ class Calls final : public inference::GRPCInferenceService::CallbackService {
 
   // Clients need a key where the server has keys.
   template <class F>
-  Unary* answer(Context& context, const F& f) {
+  Unary* answer(Context& context, const F& f, KeyUse use = KeyUse::kDocument) {
     uint64_t client = address_of(context);
-    const ::grpc::Status key = check_key(backend_, authorization_of(context), client);
+    const ::grpc::Status key = check_key(backend_, authorization_of(context), use, client);
     return finish(context, key.ok() ? print(f()) : key);
   }
 

@@ -1,5 +1,7 @@
 #include "shoal/net/tls/tls_context.h"
 
+#include <vector>
+
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -58,14 +60,28 @@ Status show_too(SSL_CTX& context, std::string_view certificate_pem) {
   return {};
 }
 
+Status trust(SSL_CTX& context, std::string_view certificate_pem) {
+  SHOAL_ASSIGN(const CertificatePtr certificate, certificate_from_pem(certificate_pem));
+  if (X509_STORE_add_cert(SSL_CTX_get_cert_store(&context), certificate.get()) != 1)
+    return openssl_failure(Code::kInvalidArgument, "cannot use the authority's certificate");
+  return {};
+}
+
+// The texts that begin with each certificate of a PEM text; at least one.
+std::vector<std::string_view> certificates_in(std::string_view pem) {
+  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
+  std::vector<std::string_view> all = {pem};
+  size_t next = pem.find(kBegin);
+  while ((next = pem.find(kBegin, next + 1)) != pem.npos) all.push_back(pem.substr(next));
+  return all;
+}
+
 }  // namespace
 
 Result<ContextPtr> make_tls_context(const Identity& identity) {
   SHOAL_ASSIGN(ContextPtr context, make_context());
   SHOAL_TRY(show(*context, identity.certificate, identity.key));
-  SHOAL_ASSIGN(const CertificatePtr authority, certificate_from_pem(identity.authority));
-  if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), authority.get()) != 1)
-    return openssl_failure(Code::kInvalidArgument, "cannot use the authority's certificate");
+  SHOAL_TRY(trust(*context, identity.authority));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   return context;
 }
@@ -84,13 +100,23 @@ Result<ContextPtr> make_enrolment_context(const Identity& identity) {
 }
 
 Result<ContextPtr> make_public_context(std::string_view certificates, std::string_view key) {
-  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
   SHOAL_ASSIGN(ContextPtr context, make_context());
   SHOAL_TRY(show(*context, certificates, key));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
-  size_t next = certificates.find(kBegin);
-  while ((next = certificates.find(kBegin, next + 1)) != certificates.npos) {
-    SHOAL_TRY(show_too(*context, certificates.substr(next)));
+  const auto all = certificates_in(certificates);
+  for (size_t i = 1; i < all.size(); ++i) SHOAL_TRY(show_too(*context, all[i]));
+  return context;
+}
+
+Result<ContextPtr> make_client_context(std::string_view trusted) {
+  SHOAL_ASSIGN(ContextPtr context, make_context());
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  if (trusted.empty()) {
+    SSL_CTX_set_default_verify_paths(context.get());
+    return context;
+  }
+  for (std::string_view certificate : certificates_in(trusted)) {
+    SHOAL_TRY(trust(*context, certificate));
   }
   return context;
 }

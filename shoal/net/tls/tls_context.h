@@ -24,4 +24,8 @@ Result<ContextPtr> make_enrolment_context(const Identity& identity);
 // the others, which vouch for it, and asks clients for none. Both are PEM.
 Result<ContextPtr> make_public_context(std::string_view certificates, std::string_view key);
 
+// TLS 1.3 only, for a client of such a server, whose certificate must lead to one of `trusted`
+// (PEM), or of the system's where that is empty. The caller checks its name.
+Result<ContextPtr> make_client_context(std::string_view trusted);
+
 }  // namespace shoal::net

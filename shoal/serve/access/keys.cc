@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kShortestKey = 16;
 constexpr std::string_view kScheme = "Bearer ";
 
+constexpr double kDocumentsPerSecond = 10;  // at least: several times as many as a page asks for
+
 double burst_of(double per_second) { return std::max(per_second, 1.0); }
 
 }  // namespace
@@ -42,12 +44,30 @@ Result<Keys::Client> Keys::parse_line(std::string_view line) {
   client.digest = digest_of(key);
   if (rate.empty()) return client;
   const char* const last = rate.data() + rate.size();
-  const auto [end, error] = std::from_chars(rate.data(), last, client.per_second);
-  if (error != std::errc() || end != last || !(client.per_second > 0 && client.per_second < 1e9)) {
+  double per_second = 0;
+  const auto [end, error] = std::from_chars(rate.data(), last, per_second);
+  if (error != std::errc() || end != last || !(per_second > 0 && per_second < 1e9)) {
     return fail("requests per second are a number above 0");
   }
-  client.tokens = burst_of(client.per_second);
+  client.work = full_bucket(per_second);
+  client.documents = full_bucket(std::max(per_second, kDocumentsPerSecond));
   return client;
+}
+
+Keys::Bucket Keys::full_bucket(double per_second) { return {per_second, burst_of(per_second), {}}; }
+
+std::optional<Duration> Keys::take(Bucket& bucket, Time now) {
+  if (bucket.per_second == 0) return std::nullopt;
+  const double passed = std::chrono::duration<double>(now - bucket.counted).count();
+  bucket.tokens = std::min(bucket.tokens + std::max(passed, 0.0) * bucket.per_second,
+                           burst_of(bucket.per_second));
+  bucket.counted = std::max(bucket.counted, now);
+  if (bucket.tokens >= 1) {
+    bucket.tokens -= 1;
+    return std::nullopt;
+  }
+  const std::chrono::duration<double> wait((1 - bucket.tokens) / bucket.per_second);
+  return std::chrono::duration_cast<Duration>(wait);
 }
 
 Result<std::unique_ptr<Keys>> Keys::parse(std::string_view text) {
@@ -77,7 +97,7 @@ Result<std::unique_ptr<Keys>> Keys::read(const std::filesystem::path& path) {
   return keys;
 }
 
-KeyCheck Keys::check(std::string_view authorization, Time now) {
+KeyCheck Keys::check(std::string_view authorization, KeyUse use, Time now) {
   const bool has_key = authorization.starts_with(kScheme);
   if (has_key) authorization.remove_prefix(kScheme.size());
   const Digest digest = digest_of(authorization);
@@ -86,20 +106,9 @@ KeyCheck Keys::check(std::string_view authorization, Time now) {
     if (CRYPTO_memcmp(client.digest.data(), digest.data(), digest.size()) == 0) found = &client;
   }
   if (!has_key || found == nullptr) return {};
-  KeyCheck check{true, std::hash<std::string>()(found->name), std::nullopt};
-  if (found->per_second == 0) return check;
   const std::scoped_lock lock(mutex_);
-  const double passed = std::chrono::duration<double>(now - found->counted).count();
-  found->tokens = std::min(found->tokens + std::max(passed, 0.0) * found->per_second,
-                           burst_of(found->per_second));
-  found->counted = std::max(found->counted, now);
-  if (found->tokens >= 1) {
-    found->tokens -= 1;
-    return check;
-  }
-  const std::chrono::duration<double> wait((1 - found->tokens) / found->per_second);
-  check.retry_after = std::chrono::duration_cast<Duration>(wait);
-  return check;
+  Bucket& bucket = use == KeyUse::kWork ? found->work : found->documents;
+  return {true, std::hash<std::string>()(found->name), take(bucket, now)};
 }
 
 }  // namespace shoal::serve

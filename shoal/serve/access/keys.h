@@ -5,7 +5,8 @@
 // compared to their last byte, so that the time it takes says nothing about them.
 //
 // The rate is a token bucket: tokens come in at the rate, up to those of one second, and each
-// request takes one.
+// request takes one. What only asks for a document, as the page does all the time, has a bucket of
+// its own, so that looking at a server takes nothing from using it.
 #pragma once
 
 #include <array>
@@ -21,6 +22,9 @@
 #include "shoal/serve/queue/model_queue.h"
 
 namespace shoal::serve {
+
+// What a key is shown for: to let the server work, or to read what it says about itself.
+enum class KeyUse { kWork, kDocument };
 
 struct KeyCheck {
   bool is_known = false;
@@ -38,17 +42,23 @@ class Keys {
   static Result<std::unique_ptr<Keys>> read(const std::filesystem::path& path);
 
   // `authorization`: the header's value. It counts as a request.
-  KeyCheck check(std::string_view authorization, Time now);
+  KeyCheck check(std::string_view authorization, KeyUse use, Time now);
 
  private:
   using Digest = std::array<unsigned char, 32>;
-  struct Client {
-    std::string name;
-    Digest digest{};
+  struct Bucket {
     double per_second = 0;  // 0: any
     double tokens = 0;
     Time counted{};  // tokens, at this time
   };
+  struct Client {
+    std::string name;
+    Digest digest{};
+    Bucket work, documents;
+  };
+  static Bucket full_bucket(double per_second);
+  // Nothing if a token was taken, otherwise when there will be one.
+  static std::optional<Duration> take(Bucket& bucket, Time now);
   static Digest digest_of(std::string_view key);
   static Result<Client> parse_line(std::string_view line);
 

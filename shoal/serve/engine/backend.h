@@ -54,7 +54,7 @@ class Backend {
   virtual Status unload(const std::string& model) = 0;
 
   // Everybody is known where there are no keys.
-  virtual KeyCheck check_key(std::string_view authorization, uint64_t address) = 0;
+  virtual KeyCheck check_key(std::string_view authorization, KeyUse use, uint64_t address) = 0;
   // How a request that came now would be refused: see Engine::refusal().
   virtual std::optional<InferResult> refusal(const std::string& model, uint64_t client,
                                              uint32_t priority) = 0;

@@ -90,7 +90,11 @@ Status Engine::load(const std::string& name) {
   scheduler_.add(entry.number, {.max_waiting = options_.max_waiting,
                                 .max_items = entry.model->max_batch(),
                                 .max_delay = options_.max_delay,
+                                .max_wait = options_.max_wait,
                                 .slots = options_.slots});
+  for (const auto& [items, took] : entry.model->batch_times()) {
+    scheduler_.learn(entry.number, items, took);
+  }
   forget_idle();
   return {};
 }

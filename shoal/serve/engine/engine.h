@@ -26,7 +26,8 @@ namespace shoal::serve {
 
 struct EngineOptions {
   size_t slots = 1;                              // batches that run at a time
-  size_t max_waiting = 256;                      // requests of a model
+  size_t max_waiting = 1024;                     // requests of a model
+  Duration max_wait = std::chrono::seconds(1);   // for a request that others wait before
   Duration max_delay{0};                         // that a request waits for others to share a batch
   Duration max_time = std::chrono::seconds(60);  // for a request that sets no limit
 };

@@ -35,16 +35,16 @@ Tensor rows_of(const std::shared_ptr<const Tensor>& all, int64_t begin, int64_t 
   return Tensor::view(type, all->bytes().data() + row * static_cast<size_t>(begin), all);
 }
 
-// Seconds of the fastest of a few runs on zeros.
-Result<double> time_batch(Session& session, const TensorType& type) {
+// The fastest of a few runs on zeros.
+Result<Clock::duration> time_batch(Session& session, const TensorType& type) {
   constexpr int kRuns = 5;
   const Tensor input(type);
-  double best = 0;
+  Clock::duration best{0};
   for (int i = 0; i < kRuns; ++i) {
     std::vector<Tensor> outputs(session.outputs().size());
     const auto begin = Clock::now();
     SHOAL_TRY(session.run(std::span(&input, 1), outputs));
-    const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+    const Clock::duration took = Clock::now() - begin;
     best = i == 0 ? took : std::min(best, took);
   }
   return best;
@@ -82,13 +82,14 @@ void ServedModel::prepare_batches(const Model& model, Device& device) {
     const TensorType type = loaded->graph[loaded->graph.inputs()[0]].type;
     Result<Session> session = Session::open(loaded->graph, device);
     if (!session.ok()) break;
-    const Result<double> took = time_batch(*session, type);
+    const Result<Clock::duration> took = time_batch(*session, type);
     if (!took.ok()) break;
-    const double each = *took / static_cast<double>(items);
+    const double each = std::chrono::duration<double>(*took).count() / static_cast<double>(items);
     if (measures && items > 1 && each > kWorthwhile * before) break;
     before = each;
     if (items == 1) item_ = type;
     batched_.emplace(items, *std::move(session));
+    batch_times_.emplace(items, *took);
   }
   if (batched_.empty()) (void)session_.prepare();
 }

@@ -6,6 +6,7 @@
 // of another size is filled up with zeros.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -36,6 +37,11 @@ class ServedModel {
   const std::vector<std::string>& outputs() const { return session_.outputs(); }
   int64_t max_batch() const { return batched_.empty() ? 1 : batched_.rbegin()->first; }
 
+  // What batches took when the model was loaded, by their items.
+  const std::map<int64_t, std::chrono::steady_clock::duration>& batch_times() const {
+    return batch_times_;
+  }
+
   // Items of a request that may share a batch with others; 0 if it may not.
   int64_t batch_items(const Inputs& inputs) const;
 
@@ -55,7 +61,8 @@ class ServedModel {
   ModelMetadata metadata_;
   Session session_;
   std::map<int64_t, Session> batched_;  // by items; empty: the model takes no batches
-  TensorType item_;                     // of a batch: its first dimension is 1
+  std::map<int64_t, std::chrono::steady_clock::duration> batch_times_;
+  TensorType item_;  // of a batch: its first dimension is 1
 };
 
 }  // namespace shoal::serve

@@ -100,9 +100,9 @@ void Service::load(const std::string& model, std::function<void(Status)> done) {
   loader_.post([this, model, done = std::move(done)] { done(engine_.load(model)); });
 }
 
-KeyCheck Service::check_key(std::string_view authorization, uint64_t address) {
+KeyCheck Service::check_key(std::string_view authorization, KeyUse use, uint64_t address) {
   if (keys_ == nullptr) return {true, address, std::nullopt};
-  return keys_->check(authorization, std::chrono::steady_clock::now());
+  return keys_->check(authorization, use, std::chrono::steady_clock::now());
 }
 
 std::optional<InferResult> Service::refusal(const std::string& model, uint64_t client,

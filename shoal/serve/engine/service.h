@@ -28,7 +28,7 @@ class Service final : public Backend {
   }
   void load(const std::string& model, std::function<void(Status)> done) override;
   Status unload(const std::string& model) override { return engine_.unload(model); }
-  KeyCheck check_key(std::string_view authorization, uint64_t address) override;
+  KeyCheck check_key(std::string_view authorization, KeyUse use, uint64_t address) override;
   std::optional<InferResult> refusal(const std::string& model, uint64_t client,
                                      uint32_t priority) override;
   void infer(const ModelName& model, const InferRequest& request, const Asker& asker,

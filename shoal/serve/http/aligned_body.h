@@ -80,7 +80,6 @@ struct AlignedBody {
   struct value_type {
     AlignedBytes bytes;
     std::optional<size_t> json_bytes;
-    bool discards = false;  // bytes are counted and forgotten
   };
 
   class reader {
@@ -103,7 +102,7 @@ struct AlignedBody {
         body_.json_bytes = size;
         body_.bytes.align(size);
       }
-      if (!error && length && !body_.discards) body_.bytes.reserve(*length);
+      if (!error && length) body_.bytes.reserve(*length);
     }
 
     template <class Buffers>
@@ -111,7 +110,7 @@ struct AlignedBody {
       error = {};
       size_t size = 0;
       for (const auto buffer : boost::beast::buffers_range_ref(buffers)) {
-        if (!body_.discards) body_.bytes.append(buffer.data(), buffer.size());
+        body_.bytes.append(buffer.data(), buffer.size());
         size += buffer.size();
       }
       return size;

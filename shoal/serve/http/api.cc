@@ -45,6 +45,11 @@ uint32_t priority_of(std::string_view header) {
   return priority >= kFirstPriority && priority <= kLastPriority ? priority : kUsualPriority;
 }
 
+// Whether it lets the server compute.
+bool works(CallKind kind) {
+  return kind == CallKind::kInfer || kind == CallKind::kClassify || route_of(kind).changes;
+}
+
 std::string_view text_of(const Body& body) {
   return {reinterpret_cast<const char*>(body.bytes.data()), body.bytes.size()};
 }
@@ -62,7 +67,8 @@ Verdict Api::judge(const HttpHead& head) {
   const auto refuse = [&](Reply reply) { return Verdict{std::move(reply), client}; };
   const auto call = parse_call(head.target);
   if (!call || route_of(call->kind).needs_key) {
-    const KeyCheck key = service_.check_key(head.authorization, client);
+    const KeyUse use = call && works(call->kind) ? KeyUse::kWork : KeyUse::kDocument;
+    const KeyCheck key = service_.check_key(head.authorization, use, client);
     if (!key.is_known) {
       Reply reply = failure_reply(401, "this needs a key: Authorization: Bearer KEY");
       reply.headers = "WWW-Authenticate: Bearer\r\n";

@@ -3,10 +3,14 @@
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
+#include <optional>
 #include <vector>
 
 #include "shoal/net/address.h"
@@ -26,27 +30,39 @@ constexpr uint64_t kLargestAnswer = uint64_t{1} << 30;
 
 class HttpClient::State {
  public:
-  explicit State(std::string host) : host_(std::move(host)) {}
+  State(std::string host, const std::string& key) : host_(std::move(host)) {
+    fields_ = "Host: " + host_ + "\r\n";
+    if (!key.empty()) fields_ += "Authorization: Bearer " + key + "\r\n";
+  }
 
-  Status connect(const net::Address& address) {
+  // Without TLS where there is no context.
+  Status connect(const net::Address& address, SSL_CTX* context) {
     error_code error;
     const auto found = tcp::resolver(io_).resolve(address.host, address.port, error);
     if (!error) asio::connect(socket_, found, error);
     if (!error) socket_.set_option(tcp::no_delay(true), error);
+    if (!error && context != nullptr) shake_hands(address.host, context, error);
     return error ? Status(Code::kUnavailable, host_ + ": " + error.message()) : Status();
   }
 
   Result<HttpAnswer> ask(std::string head, const Message& message) {
-    head += "Host: " + host_ + "\r\n\r\n";
+    head += fields_ + "\r\n";
     std::vector<asio::const_buffer> buffers = {asio::buffer(head), asio::buffer(message.json)};
     for (const Tensor& tensor : message.tensors) {
       buffers.emplace_back(tensor.bytes().data(), tensor.bytes().size());
     }
     error_code error;
-    asio::write(socket_, buffers, error);
     http::response_parser<AlignedBody> parser;
     parser.body_limit(kLargestAnswer);
-    if (!error) http::read(socket_, buffer_, parser, error);
+    const auto exchange = [&](auto& stream) {
+      asio::write(stream, buffers, error);
+      if (!error) http::read(stream, buffer_, parser, error);
+    };
+    if (tls_) {
+      exchange(*tls_);
+    } else {
+      exchange(socket_);
+    }
     is_open_ = !error && parser.get().keep_alive();
     if (error) return Status(Code::kUnavailable, host_ + ": " + error.message());
     auto& body = parser.get().body();
@@ -56,9 +72,24 @@ class HttpClient::State {
   bool is_open() const { return is_open_; }
 
  private:
+  // Numbers are no names to ask for (RFC 6066).
+  void shake_hands(const std::string& name, SSL_CTX* context, error_code& error) {
+    SSL_CTX_up_ref(context);
+    context_.emplace(context);
+    tls_.emplace(socket_, *context_);
+    tls_->set_verify_callback(asio::ssl::host_name_verification(name));
+    asio::ip::make_address(name, error);
+    if (error) SSL_set_tlsext_host_name(tls_->native_handle(), name.c_str());
+    error = {};
+    tls_->handshake(asio::ssl::stream_base::client, error);
+  }
+
   const std::string host_;
+  std::string fields_;  // of each request
   asio::io_context io_;
   tcp::socket socket_{io_};
+  std::optional<asio::ssl::context> context_;
+  std::optional<asio::ssl::stream<tcp::socket&>> tls_;
   boost::beast::flat_buffer buffer_;
   bool is_open_ = true;
 };
@@ -68,14 +99,18 @@ HttpClient::HttpClient(HttpClient&&) noexcept = default;
 HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 HttpClient::~HttpClient() = default;
 
-Result<HttpClient> HttpClient::connect(const std::string& url) {
-  constexpr std::string_view kScheme = "http://";
-  if (!url.starts_with(kScheme)) return invalid("an address begins with http://, not " + url);
-  std::string host = url.substr(kScheme.size());
+Result<HttpClient> HttpClient::connect(const std::string& url, const HttpClientOptions& options) {
+  constexpr std::string_view kPlain = "http://", kTls = "https://";
+  const bool is_tls = url.starts_with(kTls);
+  if (!is_tls && !url.starts_with(kPlain)) {
+    return invalid("an address begins with http:// or https://, not " + url);
+  }
+  if (is_tls && options.tls == nullptr) return invalid("https needs certificates to trust");
+  std::string host = url.substr(is_tls ? kTls.size() : kPlain.size());
   if (host.ends_with('/')) host.pop_back();
   SHOAL_ASSIGN(const net::Address address, net::parse_address(host));
-  auto state = std::make_unique<State>(host);
-  SHOAL_TRY(state->connect(address));
+  auto state = std::make_unique<State>(host, options.key);
+  SHOAL_TRY(state->connect(address, is_tls ? options.tls.get() : nullptr));
   return HttpClient(std::move(state));
 }
 

@@ -8,6 +8,8 @@
 #include "shoal/base/status.h"
 #include "shoal/serve/protocol/infer.h"
 
+typedef struct ssl_ctx_st SSL_CTX;
+
 namespace shoal::serve {
 
 struct HttpAnswer {
@@ -15,11 +17,18 @@ struct HttpAnswer {
   Body body;
 };
 
+struct HttpClientOptions {
+  std::string key;  // that each request shows; empty: none
+  // With whom to speak TLS: see net::make_client_context(). Needed for https.
+  std::shared_ptr<SSL_CTX> tls;
+};
+
 // Not thread-safe.
 class HttpClient {
  public:
-  // "http://host:port". kInvalidArgument for another text, kUnavailable if nobody answers there.
-  static Result<HttpClient> connect(const std::string& url);
+  // "http://host:port" or "https://host:port". kInvalidArgument for another text, kUnavailable if
+  // nobody answers there, or another than that host.
+  static Result<HttpClient> connect(const std::string& url, const HttpClientOptions& options = {});
 
   HttpClient(HttpClient&&) noexcept;
   HttpClient& operator=(HttpClient&&) noexcept;

@@ -24,6 +24,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kReadBytes = 64 * 1024;
 
+// What a refusal costs, about: system calls, and a nanosecond for so many bytes.
+constexpr std::chrono::microseconds kRefusalTime{20};
+constexpr uint64_t kSkippedBytesPerNs = 5;
+
 // Clients are told apart by their addresses: a client that opens more connections is no other one.
 uint64_t client_of(const asio::ip::tcp::socket& socket) {
   error_code error;
@@ -68,7 +72,8 @@ Connection::Connection(Socket socket, const Shared& shared)
       shared_(shared),
       limits_(shared.limits),
       client_(client_of(socket_)),
-      buffer_(kReadBytes + shared.limits.header_bytes) {}
+      buffer_(kReadBytes + shared.limits.header_bytes),
+      rested_(socket_.get_executor()) {}
 
 // The socket is closed here and nowhere else, so that a thread that holds a connection may use its
 // file descriptor.
@@ -184,10 +189,10 @@ void Connection::parse() {
     }
     if (error) return refuse(status_of(error), error.message());
     if (!is_body && parser_->is_header_done()) judge();
-    if (refusal_ && !keep_alive_) return write(*std::move(refusal_));
+    if (refusal_) return write(*std::move(refusal_));
     if (used == 0) break;
   }
-  if (parser_->is_done()) return refusal_ ? write(*std::move(refusal_)) : answer();
+  if (parser_->is_done()) return answer();
   if (parser_->is_header_done() && state_ == State::kHeader) enter(State::kBody);
   if (!has_room()) return refuse(503, "the server has no room for this body now");
   if (buffer_.size() == buffer_.max_size()) return refuse(431, "the header is too long");
@@ -200,10 +205,10 @@ void Connection::parse() {
   });
 }
 
-// The head decides whether there will be an answer. If not, a short body, which is mostly here
-// already, is read and forgotten, and the connection goes on. It ends before a long one.
+// The head decides whether the body is of any use. If not, the client is told at once, a short body
+// is skipped, and the connection goes on. It ends before a long one.
 void Connection::judge() {
-  constexpr uint64_t kShort = 64 * 1024;
+  constexpr uint64_t kShort = 1 << 20;
   const auto& message = parser_->get();
   keep_alive_ = message.keep_alive();
   request_head_ = head_from(message, client_);
@@ -211,16 +216,20 @@ void Connection::judge() {
   request_head_.client = verdict.client;
   parser_->eager(true);
   refusal_ = std::move(verdict.refusal);
+  skip_ = 0;
   if (!refusal_ || parser_->is_done()) return;
   const auto length = parser_->content_length();
-  if (!length || *length > kShort || expects_continue(*parser_)) keep_alive_ = false;
-  parser_->get().body().discards = true;
+  if (!length || *length > kShort || expects_continue(*parser_)) {
+    keep_alive_ = false;
+  } else {
+    skip_ = *length;
+  }
 }
 
 // Whether the budget has room for the body, or for what there is of it where its length is not
 // known.
 bool Connection::has_room() {
-  if (!parser_->is_header_done() || refusal_) return true;
+  if (!parser_->is_header_done()) return true;
   const auto length = parser_->content_length();
   const uint64_t wanted = length ? *length : parser_->get().body().bytes.size();
   if (wanted <= room_) return true;
@@ -287,7 +296,7 @@ void Connection::write_rest() {
 
 void Connection::written() {
   reply_ = {};
-  if (keep_alive_) return read_request();
+  if (keep_alive_) return refusal_ ? skip_body() : read_request();
   enter(State::kClosing);
   if (!tls_) return farewell();
   tls_->async_shutdown([self = shared_from_this()](error_code) { self->farewell(); });
@@ -297,6 +306,53 @@ void Connection::farewell() {
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
   discard();
+}
+
+void Connection::skip_body() {
+  enter(State::kBody);
+  const size_t here = std::min<uint64_t>(skip_, buffer_.size());
+  buffer_.consume(here);
+  skipped_ = here;
+  skip_ -= here;
+  skip_more();
+}
+
+// Without TLS, the system forgets the bytes and copies none.
+void Connection::skip_more() {
+  const auto buffer = buffer_.prepare(kReadBytes);
+  while (!tls_ && skip_ > 0) {
+    const ssize_t got = ::recv(socket_.native_handle(), buffer.data(),
+                               std::min<uint64_t>(skip_, kReadBytes), MSG_TRUNC | MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return;
+    if (got < 0) {
+      return socket_.async_wait(Socket::wait_read, [self = shared_from_this()](error_code error) {
+        if (!error) self->skip_more();
+      });
+    }
+    skipped_ += static_cast<uint64_t>(got);
+    skip_ -= static_cast<uint64_t>(got);
+  }
+  if (skip_ == 0) return rest();
+  read_some(asio::buffer(buffer, skip_), [self = shared_from_this()](error_code error, size_t got) {
+    if (error) return;
+    self->skipped_ += got;
+    self->skip_ -= got;
+    self->skip_more();
+  });
+}
+
+// Whoever is refused for the second time within a second has not waited as he was told to.
+void Connection::rest() {
+  constexpr std::chrono::seconds kSoon{1};
+  constexpr std::chrono::milliseconds kShortest{1};
+  const Time now = Clock::now();
+  const bool is_again = now - std::exchange(refused_, now) < kSoon;
+  const Time next =
+      shared_.refusals.done(now, kRefusalTime + Duration(skipped_ / kSkippedBytesPerNs));
+  if (!is_again || next - now < kShortest) return read_request();
+  enter(State::kIdle);
+  rested_.expires_at(next);
+  rested_.async_wait([self = shared_from_this()](error_code) { self->read_request(); });
 }
 
 // To close a socket with unread bytes would reset the connection, and the client lose the answer.

@@ -3,12 +3,16 @@
 // At any time one operation is under way: reading, answering or writing. What follows it is started
 // when it ends, on whichever thread that is, so that a connection needs no lock. Other threads
 // only ask for its state, and end it by shutting its socket down.
+//
+// A request that is refused costs little: its body is not copied, and a client that comes again at
+// once waits for its turn, so that those who are refused leave the cores to those who are not.
 #pragma once
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <chrono>
@@ -21,6 +25,7 @@
 
 #include "shoal/serve/http/aligned_body.h"
 #include "shoal/serve/http/reply.h"
+#include "shoal/serve/queue/pace.h"
 
 namespace shoal::serve {
 
@@ -60,6 +65,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Shared {
     ConnectionLimits limits;
     BodyBudget& bodies;
+    Pace& refusals;
     boost::asio::ssl::context* tls = nullptr;  // null: without
     std::function<Verdict(const HttpHead&)> judge;
     std::function<void(const HttpRequest&, const ReplyTo&)> answer;
@@ -96,6 +102,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void written();
   void farewell();
   void discard();
+  void skip_body();
+  void skip_more();
+  void rest();
   void refuse(unsigned status, const std::string& why);
   std::chrono::milliseconds limit() const;
 
@@ -117,8 +126,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<AlignedBody>> parser_;
   HttpHead request_head_;
-  std::optional<Reply> refusal_;  // to be sent when the body, which is forgotten, has come
-  uint64_t room_ = 0;             // taken from the budget for the body
+  std::optional<Reply> refusal_;  // to be sent before the body has come
+  uint64_t skip_ = 0;             // bytes of a refused body that are still to come
+  uint64_t skipped_ = 0;
+  Time refused_{};  // the last time
+  boost::asio::steady_timer rested_;
+  uint64_t room_ = 0;  // taken from the budget for the body
   bool continue_sent_ = false;
   bool keep_alive_ = true;
   std::mutex stop_mutex_;                 // check() stops requests, on other threads

@@ -8,6 +8,7 @@
 
 #include "shoal/base/closed_loop.h"
 #include "shoal/base/open_loop.h"
+#include "shoal/net/tls/tls_context.h"
 #include "shoal/serve/http/client.h"
 #include "shoal/serve/protocol/documents.h"
 #include "shoal/serve/protocol/tensor_json.h"
@@ -22,8 +23,17 @@ std::string_view text_of(const Body& body) {
   return {reinterpret_cast<const char*>(body.bytes.data()), body.bytes.size()};
 }
 
-Result<ModelMetadata> ask_metadata(const LoadOptions& options) {
-  SHOAL_ASSIGN(HttpClient client, HttpClient::connect(options.url));
+// How each client of a load connects.
+Result<HttpClientOptions> client_options(const LoadOptions& options) {
+  HttpClientOptions client{options.key, nullptr};
+  if (!options.url.starts_with("https:")) return client;
+  SHOAL_ASSIGN(net::ContextPtr context, net::make_client_context(options.trusted));
+  client.tls = std::shared_ptr<SSL_CTX>(context.release(), SSL_CTX_free);
+  return client;
+}
+
+Result<ModelMetadata> ask_metadata(const LoadOptions& options, const HttpClientOptions& how) {
+  SHOAL_ASSIGN(HttpClient client, HttpClient::connect(options.url, how));
   SHOAL_ASSIGN(const HttpAnswer answer, client.get("/v2/models/" + options.model));
   if (answer.status != 200) {
     return Status(Code::kNotFound, "the server says: " + std::string(text_of(answer.body)));
@@ -31,8 +41,8 @@ Result<ModelMetadata> ask_metadata(const LoadOptions& options) {
   return parse_model_metadata(text_of(answer.body));
 }
 
-Result<Message> make_request(const LoadOptions& options) {
-  SHOAL_ASSIGN(const ModelMetadata metadata, ask_metadata(options));
+Result<Message> make_request(const LoadOptions& options, const HttpClientOptions& how) {
+  SHOAL_ASSIGN(const ModelMetadata metadata, ask_metadata(options, how));
   InferRequest request;
   request.binary_outputs = true;
   request.timeout_us = options.timeout_us;
@@ -52,7 +62,8 @@ Result<Message> make_request(const LoadOptions& options) {
 // Connections that are not in use. Thread-safe.
 class Connections {
  public:
-  explicit Connections(std::string url) : url_(std::move(url)) {}
+  Connections(std::string url, HttpClientOptions how)
+      : url_(std::move(url)), how_(std::move(how)) {}
 
   Result<HttpClient> take() {
     {
@@ -63,7 +74,7 @@ class Connections {
         return client;
       }
     }
-    return HttpClient::connect(url_);
+    return HttpClient::connect(url_, how_);
   }
   void give_back(HttpClient client) {
     const std::scoped_lock lock(mutex_);
@@ -72,6 +83,7 @@ class Connections {
 
  private:
   const std::string url_;
+  const HttpClientOptions how_;
   std::mutex mutex_;
   std::vector<HttpClient> idle_;
 };
@@ -79,9 +91,10 @@ class Connections {
 }  // namespace
 
 Result<LoadResult> run_load(const LoadOptions& options) {
-  SHOAL_ASSIGN(const Message message, make_request(options));
+  SHOAL_ASSIGN(const HttpClientOptions how, client_options(options));
+  SHOAL_ASSIGN(const Message message, make_request(options, how));
   const std::string path = "/v2/models/" + options.model + "/infer";
-  Connections connections(options.url);
+  Connections connections(options.url, how);
   LoadResult result;
   std::mutex mutex;
   const auto record = [&](const Result<HttpAnswer>& answer, double ms) {

@@ -13,6 +13,9 @@ namespace shoal::serve {
 struct LoadOptions {
   std::string url;
   std::string model;
+  std::string key = {};  // that requests show; empty: none
+  // Certificates (PEM) that the server's has to lead to; empty: those of the system.
+  std::string trusted = {};
   size_t clients = 1;
   std::chrono::duration<double> time{5};
   double rate = 0;    // requests per second that all send together; 0: each when it has an answer

@@ -38,9 +38,11 @@ class Server::State {
   State(Device& device, const ServerOptions& options)
       : options_(options),
         bodies_(options.max_bodies),
+        refusals_(PaceOptions{}),
         shared_{
             options.limits,
             bodies_,
+            refusals_,
             nullptr,
             [this](const HttpHead& head) { return api_.judge(head); },
             [this](const HttpRequest& request, const ReplyTo& done) { api_.answer(request, done); },
@@ -256,6 +258,7 @@ class Server::State {
   const ServerOptions options_;
   // Before io_, whose handlers own connections, which use these when they end.
   BodyBudget bodies_;
+  Pace refusals_;
   std::optional<asio::ssl::context> tls_;
   Connection::Shared shared_;
   std::mutex mutex_;

@@ -48,7 +48,13 @@ Admission ModelQueue::check(const QueuedRequest& request, Time now) const {
     admission.status = Status(Code::kUnavailable, "the model is being unloaded");
     return admission;
   }
+  constexpr size_t kFew = 8;  // of a slow model, nearly each would wait for longer
   const Duration wait = until_begin(ahead_of(request));
+  if (wait > options_.max_wait && requests_.size() >= kFew) {
+    admission.status = Status(Code::kExhausted, "too many requests wait");
+    admission.retry_after = wait - options_.max_wait;
+    return admission;
+  }
   if (!requests_.empty() && after(now, wait + times_.of(request.items)) > request.deadline) {
     admission.status =
         Status(Code::kExhausted, "too many requests wait to answer this one in time");

@@ -9,9 +9,10 @@
 // for max_delay, or has to begin now to be in time. With max_delay 0, batches form while others
 // run.
 //
-// Admission: a request is refused at once, with the time after which to try again, if too many wait
-// or if it would be late by what batches took lately. Where the queue is full, a request of a lower
-// priority gives way, or one of a client that has two more waiting.
+// Admission: a request is refused at once, with the time after which to try again, if too many
+// wait, or if by what batches took lately it would be late or wait for longer than max_wait. Where
+// the queue is full, a request of a lower priority gives way, or one of a client that has two more
+// waiting.
 //
 // Estimates can be wrong and are corrected only by runs. A request is therefore refused or given up
 // by an estimate only while others wait.
@@ -38,7 +39,8 @@ struct QueueOptions {
   size_t max_waiting = 256;
   int64_t max_items = 1;  // of a batch of several requests
   Duration max_delay{0};
-  size_t slots = 1;  // batches that run at a time, for estimates
+  Duration max_wait = Duration::max();  // that a request may expect; a few may always wait
+  size_t slots = 1;                     // batches that run at a time, for estimates
 };
 
 inline constexpr uint32_t kFirstPriority = 1, kUsualPriority = 2, kLastPriority = 3;

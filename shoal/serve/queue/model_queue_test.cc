@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
+
+#include "shoal/serve/queue/pace.h"
 
 namespace shoal::serve {
 namespace {
@@ -199,6 +202,45 @@ TEST(ModelQueue, RefusesAtOnceWhatWouldBeLate) {
   };
   EXPECT_FALSE(with_priority(8, kLastPriority));
   EXPECT_TRUE(with_priority(9, kFirstPriority));
+}
+
+// Twenty of 10 ms on two slots: 100 ms. Whoever has nothing waiting does not wait as long.
+TEST(ModelQueue, RefusesWhatWouldWaitTooLong) {
+  ModelQueue queue({.max_wait = milliseconds(100), .slots = 2});
+  uint64_t id = 0;
+  const auto admit = [&](uint64_t client) { return queue.admit({++id, client}, kStart); };
+  queue.learn(1, milliseconds(10));
+  while (queue.waiting() < 21) EXPECT_TRUE(admit(1).status.ok());
+  const Admission refused = admit(1);
+  EXPECT_EQ(refused.status.code(), Code::kExhausted);
+  EXPECT_EQ(refused.retry_after, milliseconds(5));
+  EXPECT_TRUE(admit(2).status.ok());
+  // A few may always wait.
+  ModelQueue slow({.max_wait = milliseconds(100)});
+  slow.learn(1, milliseconds(10'000));
+  for (id = 0; id < 8;) EXPECT_TRUE(slow.admit({++id}, kStart).status.ok());
+  EXPECT_FALSE(slow.admit({++id}, kStart).status.ok());
+}
+
+// Ten at a time from a hundred who come again as soon as they may: the share is kept over any
+// second, nobody waits for longer than the longest, and a burst costs nobody any time.
+TEST(Pace, KeepsToItsShare) {
+  const PaceOptions options{.share = 0.1, .burst = milliseconds(20), .longest = milliseconds(500)};
+  Pace pace(options);
+  const auto cost = std::chrono::microseconds(200);
+  EXPECT_EQ(pace.done(at(1000), cost), at(1000));
+  std::multiset<Time> next;
+  for (int i = 0; i < 100; ++i) next.insert(at(1000 + i));
+  Duration done{0};
+  for (Time now = *next.begin(); now < at(5000); now = *next.begin()) {
+    next.erase(next.begin());
+    next.insert(pace.done(now, cost));
+    EXPECT_LE(*next.rbegin(), now + options.longest);
+    done += cost;
+  }
+  EXPECT_LE(done, milliseconds(400 + 2) + 100 * cost);
+  EXPECT_GE(done, milliseconds(398));
+  EXPECT_EQ(pace.done(at(9000), cost), at(9000));
 }
 
 TEST(ModelQueue, CancelsAndDrains) {

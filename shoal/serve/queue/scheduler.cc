@@ -72,6 +72,10 @@ void Scheduler::ended(uint64_t model, int64_t items, std::optional<Duration> too
   if (took) entry.queue.learn(items, *took);
 }
 
+void Scheduler::learn(uint64_t model, int64_t items, Duration took) {
+  models_.at(model).queue.learn(items, took);
+}
+
 Time Scheduler::wake() const {
   Time first = kNever;
   for (const auto& [model, entry] : models_) {

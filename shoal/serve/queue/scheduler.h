@@ -40,6 +40,8 @@ class Scheduler {
   SchedulerDecision next(Time now);
   // The batch has run and frees its slot. `took` is learned unless it failed.
   void ended(uint64_t model, int64_t items, std::optional<Duration> took);
+  // A batch of the model is known to take so long. REQUIRES: items > 0
+  void learn(uint64_t model, int64_t items, Duration took);
   // When next() decides something without another event; kNever if it does not.
   Time wake() const;
 
