@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,11 +38,12 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
 }
 
 // Runs in the child between vfork and exec, in the parent's memory: async-signal-safe calls only.
-[[noreturn]] void execute(char** arguments, char** environment, int output, bool terminal_signals,
-                          pid_t parent) {
+[[noreturn]] void execute(char** arguments, char** environment, int input, int output,
+                          bool terminal_signals, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(127);  // the parent died before the line above
   if (!terminal_signals) ::setpgid(0, 0);
+  if (input >= 0) ::dup2(input, STDIN_FILENO);
   if (output >= 0) ::dup2(output, STDOUT_FILENO);
   // A signal mask is inherited. A child that blocked SIGTERM could not be ended in peace.
   sigset_t none;
@@ -49,6 +51,12 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(arguments[0], arguments, environment);
   ::_exit(127);
+}
+
+void close_all(const std::array<int, 2>& descriptors) {
+  for (const int one : descriptors) {
+    if (one >= 0) ::close(one);
+  }
 }
 
 }  // namespace
@@ -60,8 +68,15 @@ std::filesystem::path executable_path() {
 
 Result<Process> Process::start(const std::vector<std::string>& arguments, const Options& options) {
   // O_CLOEXEC: other children that start at the same time must not hold the pipe open.
-  std::array<int, 2> ends = {-1, -1};
+  std::array<int, 2> ends = {-1, -1}, inputs = {-1, -1};
   if (options.pipe_output && ::pipe2(ends.data(), O_CLOEXEC) != 0) return system_status(errno);
+  // Sockets: to write to one that nobody reads is an error there, and no signal.
+  if (options.pipe_input &&
+      ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, inputs.data()) != 0) {
+    const int error = errno;
+    close_all(ends);
+    return system_status(error);
+  }
   std::vector<std::string> words = arguments;
   std::vector<std::string> environment =
       environment_with(options.environment, options.inherit_environment);
@@ -69,18 +84,22 @@ Result<Process> Process::start(const std::vector<std::string>& arguments, const 
   const pid_t self = ::getpid();
   const pid_t pid = ::vfork();  // fork would copy the page tables of a coordinator full of weights
   if (pid == 0) {
-    execute(const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), ends[1],
+    execute(const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), inputs[1], ends[1],
             options.terminal_signals, self);
   }
   const int error = errno;
-  if (ends[1] >= 0) ::close(ends[1]);
-  if (pid > 0) return Process(pid, ends[0], options.grace);
-  if (ends[0] >= 0) ::close(ends[0]);
+  if (pid > 0) {
+    close_all(std::array{inputs[1], ends[1]});
+    return Process(pid, inputs[0], ends[0], options.grace);
+  }
+  close_all(inputs);
+  close_all(ends);
   return system_status(error).at(arguments[0]);
 }
 
 Process::Process(Process&& other) noexcept
     : pid_(other.pid_.exchange(0)),
+      input_(std::exchange(other.input_, -1)),
       output_(std::exchange(other.output_, -1)),
       grace_(other.grace_),
       exit_code_(other.exit_code_),
@@ -98,7 +117,7 @@ Process::~Process() {
     ::kill(pid_, SIGKILL);
     reap(true);
   }
-  if (output_ >= 0) ::close(output_);
+  close_all({input_, output_});
 }
 
 void Process::send_signal(int number) {
@@ -124,6 +143,28 @@ bool Process::reap(bool block) {
 int Process::wait() {
   reap(true);
   return exit_code_;
+}
+
+Status Process::write_all(std::span<const uint8_t> bytes, std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (!bytes.empty()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    pollfd wanted{input_, POLLOUT, 0};
+    const int ready = left.count() <= 0 ? 0 : ::poll(&wanted, 1, static_cast<int>(left.count()));
+    if (ready == 0) return Status(Code::kDeadline, "it does not read");
+    if (ready < 0 && errno != EINTR) return system_status(errno);
+    if (ready < 0) continue;
+    const ssize_t n = ::send(input_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) return Status(Code::kUnavailable, "it has ended");
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+void Process::close_input() {
+  if (input_ >= 0) ::close(std::exchange(input_, -1));
 }
 
 Result<size_t> Process::read_some(std::span<uint8_t> bytes, std::chrono::milliseconds timeout) {

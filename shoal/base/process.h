@@ -27,6 +27,7 @@ class Process {
         {};                           // added to this program's, or replacing it
     bool inherit_environment = true;  // false: it has `environment` only
     bool pipe_output = false;         // read_line() and read_some() get its standard output
+    bool pipe_input = false;          // write_all() reaches its standard input
     bool terminal_signals = false;    // stays in the terminal's foreground group: Ctrl-C reaches it
     std::chrono::milliseconds grace{5000};  // between SIGTERM and SIGKILL in the destructor
   };
@@ -51,6 +52,13 @@ class Process {
   // REQUIRES: Options::pipe_output; `bytes` is not empty; read_line() is not called, too
   Result<size_t> read_some(std::span<uint8_t> bytes, std::chrono::milliseconds timeout);
 
+  // Writes to its standard input. Fails with kDeadline if it does not read all of that in time,
+  // kUnavailable if it reads no more.
+  // REQUIRES: Options::pipe_input; close_input() was not called
+  Status write_all(std::span<const uint8_t> bytes, std::chrono::milliseconds timeout);
+  // Its standard input has ended.
+  void close_input();
+
   // Waits until it ends and returns its exit code, or 128 + n if signal n ended it. -1 if nobody
   // knows: this program ignores SIGCHLD, or has reaped the process elsewhere.
   int wait();
@@ -59,12 +67,12 @@ class Process {
   void send_signal(int number);
 
  private:
-  Process(pid_t pid, int output, std::chrono::milliseconds grace)
-      : pid_(pid), output_(output), grace_(grace) {}
+  Process(pid_t pid, int input, int output, std::chrono::milliseconds grace)
+      : pid_(pid), input_(input), output_(output), grace_(grace) {}
   bool reap(bool block);
 
   std::atomic<pid_t> pid_;  // 0: reaped, or moved from
-  int output_;              // -1: none
+  int input_, output_;      // -1: none
   std::chrono::milliseconds grace_;
   int exit_code_ = 0;
   std::string unread_;  // of the output, after the last line that was returned

@@ -118,6 +118,23 @@ TEST(Process, EndsWithTheThreadThatStartedIt) {
   EXPECT_EQ(process->wait(), 128 + SIGTERM);
 }
 
+TEST(Process, ReadsWhatIsWrittenToIt) {
+  auto process = shell("exec cat", {.pipe_output = true, .pipe_input = true});
+  const std::string text = "one\ntwo\n";
+  const std::span bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  ASSERT_TRUE(process->write_all(bytes, kLong).ok());
+  process->close_input();
+  EXPECT_EQ(*process->read_line(kLong), "one");
+  EXPECT_EQ(*process->read_line(kLong), "two");
+  EXPECT_EQ(process->wait(), 0);
+  // Nothing waits for ever for one that does not read, or dies of one that has gone.
+  const std::vector<uint8_t> much(1 << 24);
+  auto deaf = shell("exec sleep 30", {.pipe_input = true});
+  EXPECT_EQ(deaf->write_all(much, 50ms).code(), Code::kDeadline);
+  auto gone = shell("exit 0", {.pipe_input = true});
+  EXPECT_EQ(gone->write_all(much, kLong).code(), Code::kUnavailable);
+}
+
 TEST(Process, KnowsTheProgramThatRuns) { EXPECT_EQ(executable_path().filename(), "base_test"); }
 
 }  // namespace

@@ -88,6 +88,15 @@ class VideoSource : public FrameSource {
     return std::optional<Frame>(*std::move(first));
   }
 
+  bool ready(milliseconds most) override {
+    std::unique_lock lock(mutex_);
+    const auto end = Clock::now() + most;
+    while (waiting_.empty() && !over() && Clock::now() < end) {
+      changed_.wait_until(lock, std::min(end, Clock::now() + kStep));
+    }
+    return !waiting_.empty() || over();
+  }
+
   // As the file says, once it is open.
   std::optional<size_t> size() const override {
     std::unique_lock lock(mutex_);
@@ -99,10 +108,9 @@ class VideoSource : public FrameSource {
   // Until it is so, or it is over.
   template <class Condition>
   void wait_for(std::unique_lock<std::mutex>& lock, Condition is_so) const {
-    while (!is_so() && !ended_ && !(options_.cancel != nullptr && *options_.cancel)) {
-      changed_.wait_for(lock, kStep);
-    }
+    while (!is_so() && !over()) changed_.wait_for(lock, kStep);
   }
+  bool over() const { return ended_ || (options_.cancel != nullptr && *options_.cancel); }
 
   // The thread: connects until it need not any more.
   void read_all() {
@@ -151,10 +159,12 @@ class VideoSource : public FrameSource {
           Tensor image = Tensor::uninitialized(
               {DType::kU8, {int64_t{header.height}, int64_t{header.width}, 3}});
           SHOAL_TRY(decoder.read(image.data<uint8_t>()));
-          put({.number = number_,
-               .name = std::to_string(number_),
-               .time_us = header.time_us,
-               .image = std::move(image)});
+          Frame frame{.number = number_,
+                      .name = std::to_string(number_),
+                      .time_us = time_of(header),
+                      .image = std::move(image)};
+          if (live_) frame.arrived = Clock::now();
+          put(std::move(frame));
           ++number_;
           break;
         }
@@ -174,8 +184,19 @@ class VideoSource : public FrameSource {
     const std::lock_guard lock(mutex_);
     opened_ = true;
     live_ = (header.flags & kLiveVideo) != 0;
+    if (number_ == 0) {
+      begin_ = Clock::now();
+    } else {
+      before_us_ = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin_);
+    }
     if (header.count > 0 && !live_) count_ = header.count;
     changed_.notify_all();
+  }
+
+  // A stream that is connected to again begins anew, but time goes on. A decoder may say anything.
+  int64_t time_of(const VideoHeader& header) const {
+    constexpr int64_t kMost = int64_t{1} << 60;
+    return std::clamp(header.time_us, -kMost, kMost) + before_us_.count();
   }
 
   // Of a live stream, in place of a frame that waits; of a file, when there is room.
@@ -192,8 +213,10 @@ class VideoSource : public FrameSource {
 
   const std::string source_;
   const VideoOptions options_;
-  size_t number_ = 0;  // of the next frame; the thread's
-  bool live_ = false;  // the thread's
+  size_t number_ = 0;                       // of the next frame; the thread's
+  bool live_ = false;                       // the thread's
+  Clock::time_point begin_;                 // the thread's: of the first connection
+  std::chrono::microseconds before_us_{0};  // the thread's: from then to the present one
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
@@ -206,15 +229,17 @@ class VideoSource : public FrameSource {
 
 }  // namespace
 
-std::filesystem::path find_decoder() {
+std::filesystem::path find_program(const std::string& name) {
   const std::filesystem::path here = executable_path().parent_path();
   for (const auto& folder : {here, here.parent_path() / "libexec" / "shoal",
                              std::filesystem::path("/usr/libexec/shoal")}) {
     std::error_code error;
-    if (std::filesystem::exists(folder / "shoal-decode", error)) return folder / "shoal-decode";
+    if (std::filesystem::exists(folder / name, error)) return folder / name;
   }
   return {};
 }
+
+std::filesystem::path find_decoder() { return find_program("shoal-decode"); }
 
 Result<std::unique_ptr<FrameSource>> open_video(const std::string& source,
                                                 const VideoOptions& options) {

@@ -27,6 +27,9 @@ struct VideoOptions {
   const std::atomic<bool>* cancel = nullptr;  // set: next() says at once that it is over
 };
 
+// Where a program of this name is: beside this one, or where packages put it. Empty if it is not
+// there.
+std::filesystem::path find_program(const std::string& name);
 // Where shoal-decode is: beside this program, or where packages put it. Empty if it is not there.
 std::filesystem::path find_decoder();
 

@@ -4,12 +4,16 @@
 //   SHOAL_ASSIGN(const auto source, watch::open_source("frames"));
 //   SHOAL_ASSIGN(const watch::WatchResult result,
 //                watch::watch(detector, *source, {.gate = true, .track = true}, {}));
+//
+// Several streams share a detector: of those that have a frame, each has its turn. What comes
+// meanwhile replaces what waits, so that nothing grows where a device is too slow for all of them.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,13 +45,15 @@ struct Seen {
 
 // What is in a frame.
 struct FrameAnswer {
+  size_t source = 0;  // which of the streams
   size_t frame = 0;
   std::string name = {};
   int64_t time_us = 0;  // of the frame in its video
   std::vector<Seen> seen = {};
   bool looked = true;     // false: where what was seen last should be now
   double changed = 1;     // share of the image, as the gate saw it
-  double latency_ms = 0;  // from the frame to its answer
+  double latency_ms = 0;  // from the frame to its answer; of a live stream, since it came
+  Tensor image = {};      // the frame itself
 };
 
 // The whole stream in numbers.
@@ -72,7 +78,25 @@ struct WatchCallbacks {
   const std::atomic<bool>* cancel = nullptr;             // set to end after the present frame
 };
 
-// See the head of this file. A frame that cannot be read is noted and left out. Fails as the
+// A source, and what looks at its frames. REQUIRES: both outlive the watching.
+struct Stream {
+  FrameSource* source = nullptr;
+  detect::Detector* detector = nullptr;
+};
+
+// Of all streams together, and of each.
+struct StreamResults {
+  WatchResult all;
+  std::vector<WatchResult> each;
+};
+
+// See the head of this file. A frame that cannot be read is noted and left out, and a stream that
+// ends does not end the others. `options.frames` is of each. Fails as a detector does, and if no
+// frame of any stream could be read.
+Result<StreamResults> watch_all(std::span<const Stream> streams, const WatchOptions& options,
+                                const WatchCallbacks& callbacks);
+
+// The same of one. A frame that cannot be read is noted and left out. Fails as the
 // detector does, and if no frame could be read.
 Result<WatchResult> watch(detect::Detector& detector, FrameSource& source,
                           const WatchOptions& options, const WatchCallbacks& callbacks);

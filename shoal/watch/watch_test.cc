@@ -177,6 +177,80 @@ TEST_F(Watching, GoesOnAfterATornFrame) {
   EXPECT_EQ(run({std::nullopt}, {}), "a torn frame");
 }
 
+// Frames that are there only after so many questions, each after the one before.
+class SlowFrames : public FrameSource {
+ public:
+  SlowFrames(size_t frames, size_t questions) : left_(frames), questions_(questions) {}
+
+  bool ready(std::chrono::milliseconds) override { return ++asked_ > questions_; }
+  Result<std::optional<Frame>> next() override {
+    asked_ = 0;
+    if (left_ == 0) return std::optional<Frame>();
+    --left_;
+    return std::optional<Frame>(Frame{.number = taken_++, .image = image_of(64, 64, 0)});
+  }
+
+ private:
+  size_t left_, questions_, asked_ = 0, taken_ = 0;
+};
+
+class Streams : public Watching {
+ protected:
+  // The streams in the order of their answers, and how many frames each had.
+  std::string run(std::vector<std::unique_ptr<FrameSource>> sources, const WatchOptions& options) {
+    std::vector<Stream> streams;
+    for (const auto& source : sources) streams.push_back({source.get(), &detector_});
+    std::string text;
+    const auto results = watch_all(streams, options, {.on_frame = [&](const FrameAnswer& one) {
+                                     text += std::to_string(one.source);
+                                     EXPECT_TRUE(one.image.defined());
+                                     return Status();
+                                   }});
+    if (!results.ok()) return std::string(results.status().message());
+    size_t sum = 0;
+    for (const WatchResult& one : results->each) {
+      sum += one.frames;
+      text += " " + std::to_string(one.frames);
+    }
+    EXPECT_EQ(results->all.frames, sum);
+    return text;
+  }
+
+  template <class... Source>
+  static std::vector<std::unique_ptr<FrameSource>> list(Source... sources) {
+    std::vector<std::unique_ptr<FrameSource>> all;
+    (all.push_back(std::make_unique<Source>(std::move(sources))), ...);
+    return all;
+  }
+};
+
+TEST_F(Streams, HaveTheirTurnsAndDoNotWaitForEachOther) {
+  EXPECT_EQ(run(list(SlowFrames(2, 0), SlowFrames(4, 0), SlowFrames(3, 0)), {}), "012012121 2 4 3");
+  EXPECT_EQ(run(list(SlowFrames(4, 0), SlowFrames(2, 1)), {}), "001001 4 2");
+  EXPECT_EQ(run(list(SlowFrames(9, 0), SlowFrames(9, 0)), {.frames = 2}), "0101 2 2");
+  // One that breaks ends neither the others nor, alone, with success.
+  EXPECT_EQ(run(list(Frames({std::nullopt}), SlowFrames(2, 0)), {}), "11 0 2");
+  EXPECT_EQ(run(list(Frames({std::nullopt}), Frames({std::nullopt})), {}), "a torn frame");
+}
+
+// Identities and the gate are of a stream: two that show the same do not disturb each other.
+TEST_F(Streams, KeepTheirOwnStates) {
+  const std::vector<std::optional<Tensor>> images = {white_, white_, white_};
+  const WatchOptions options{.gate = true, .track = true, .gate_options = {.side = 16}};
+  std::vector<std::string> looks(2);
+  Frames a(images), b({black_, black_, black_});
+  const std::vector<Stream> streams = {{&a, &detector_}, {&b, &detector_}};
+  ASSERT_TRUE(watch_all(streams, options,
+                        {.on_frame =
+                             [&](const FrameAnswer& one) {
+                               looks[one.source] += one.looked ? '1' : '0';
+                               return Status();
+                             }})
+                  .ok());
+  EXPECT_EQ(looks[0], "110");  // the second look confirms what was seen
+  EXPECT_EQ(looks[1], "100");
+}
+
 // While expectations hold, more may change before the next look; when they fail, less.
 TEST(Gate, LearnsHowMuchMayChange) {
   Gate gate(kSmallSquares);

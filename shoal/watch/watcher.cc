@@ -46,7 +46,8 @@ Watcher::Watcher(const WatchOptions& options, Find find)
 }
 
 Result<FrameAnswer> Watcher::answer(const Frame& frame) {
-  FrameAnswer answer{.frame = frame.number, .name = frame.name, .time_us = frame.time_us};
+  FrameAnswer answer{
+      .frame = frame.number, .name = frame.name, .time_us = frame.time_us, .image = frame.image};
   if (options_.gate) {
     // A track is shown once it was seen again: that is not put off.
     const auto unconfirmed = [](const track::Track& one) { return one.id == 0; };
