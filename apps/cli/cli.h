@@ -64,6 +64,7 @@ void add_doctor(Command& app, Action& action);
 void add_eval(Command& app, Action& action);
 void add_exits(Command& app, Action& action);
 void add_specialise(Command& app, Action& action);
+void add_faces(Command& app, Action& action);
 void add_fit_cluster(Command& app, Action& action);
 void add_inspect(Command& app, Action& action);
 void add_load(Command& app, Action& action);  // nothing where it is not built

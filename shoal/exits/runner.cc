@@ -54,7 +54,7 @@ class Runner::State {
   State(Device& device, MultiExitForBatch network)
       : device_(device), network_(std::move(network)) {}
 
-  Status prepare() {
+  Status prepare(bool batches) {
     SHOAL_ASSIGN(const MultiExit one, network_(1));
     exits_ = one.exits;
     const ValueId input = one.graph.inputs()[0];
@@ -62,12 +62,7 @@ class Runner::State {
     input_type_ = one.graph[input].type;
     SHOAL_ASSIGN(const std::vector<Stage> stages, stages_of(one));
     for (const Stage& stage : stages) macs_.push_back(stage.macs);
-    // Rows of a batch are taken out of every value that goes from stage to stage: its first axis
-    // must be the batch.
-    SHOAL_ASSIGN(const MultiExit two, network_(2));
-    SHOAL_ASSIGN(const std::vector<Stage> doubled, stages_of(two));
-    if (doubled.size() != stages.size()) return other_stages();
-    for (size_t s = 0; s < stages.size(); ++s) SHOAL_TRY(require_batch(stages[s], doubled[s]));
+    if (batches) SHOAL_TRY(require_batches(stages));
     last_reader_.clear();
     for (size_t s = 0; s < stages.size(); ++s) {
       for (const std::string& name : stages[s].reads) last_reader_[name] = s;
@@ -112,6 +107,16 @@ class Runner::State {
 
   static Status other_stages() {
     return Status(Code::kUnsupported, "the network depends on the size of its batches");
+  }
+
+  // Rows of a batch are taken out of every value that goes from stage to stage: its first axis must
+  // be the batch.
+  Status require_batches(const std::vector<Stage>& stages) const {
+    SHOAL_ASSIGN(const MultiExit two, network_(2));
+    SHOAL_ASSIGN(const std::vector<Stage> doubled, stages_of(two));
+    if (doubled.size() != stages.size()) return other_stages();
+    for (size_t s = 0; s < stages.size(); ++s) SHOAL_TRY(require_batch(stages[s], doubled[s]));
+    return {};
   }
 
   static Status require_batch(const Stage& one, const Stage& two) {
@@ -179,7 +184,17 @@ class Runner::State {
 
 Result<Runner> Runner::create(Device& device, MultiExitForBatch network) {
   auto state = std::make_unique<State>(device, std::move(network));
-  SHOAL_TRY(state->prepare());
+  SHOAL_TRY(state->prepare(true));
+  return Runner(std::move(state));
+}
+
+Result<Runner> Runner::create(Device& device, MultiExit network) {
+  const auto one = [network = std::move(network)](int64_t batch) -> Result<MultiExit> {
+    if (batch != 1) return invalid("the network takes one image at a time");
+    return network;
+  };
+  auto state = std::make_unique<State>(device, one);
+  SHOAL_TRY(state->prepare(false));
   return Runner(std::move(state));
 }
 

@@ -50,6 +50,9 @@ class Runner {
   // other than by types. REQUIRES: `device` outlives the runner, and so does what `network` refers
   // to.
   static Result<Runner> create(Device& device, MultiExitForBatch network);
+  // The same for one image at a time only: for networks of one batch, whose exits may give anything
+  // [1, n] instead of scores. run() then needs scores.
+  static Result<Runner> create(Device& device, MultiExit network);
 
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;

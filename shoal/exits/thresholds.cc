@@ -10,9 +10,6 @@
 namespace shoal::exits {
 namespace {
 
-// The images that reach an exit are tried in so many shares, the most confident first.
-constexpr size_t kShares = 10;
-
 double percent(size_t part, size_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -31,17 +28,19 @@ double percent(size_t part, size_t whole) {
 // then at most r, however the tests depend on each other.
 double lowest_threshold(const std::vector<Verdict>& sorted, const WantedPrecision& wanted) {
   const double rate = 1 - wanted.precision;
-  const auto count_at = [&](size_t step) { return sorted.size() * step / kShares; };
+  // The images that reach an exit are tried in so many shares, the most confident first.
+  const size_t shares = std::max<size_t>(wanted.shares, 1);
+  const auto count_at = [&](size_t step) { return sorted.size() * step / shares; };
   // A test of images that are too few to pass, were all of them right, gets no part.
   size_t first = 1;
   const auto part_of_risk = [&] {
-    return wanted.risk / static_cast<double>(kShares + 1 - std::min(first, kShares));
+    return wanted.risk / static_cast<double>(shares + 1 - std::min(first, shares));
   };
-  while (first <= kShares && chance_of_at_most(0, count_at(first), rate) > part_of_risk()) ++first;
+  while (first <= shares && chance_of_at_most(0, count_at(first), rate) > part_of_risk()) ++first;
   const double part = part_of_risk();
   double threshold = kNever, level = 0;
   size_t seen = 0, errors = 0;
-  for (size_t step = first; step <= kShares; ++step) {
+  for (size_t step = first; step <= shares; ++step) {
     // All images of one probability are on the same side of a threshold.
     const auto belongs = [&](size_t i) {
       return i < count_at(step) || sorted[i].probability == sorted[i - 1].probability;

@@ -52,6 +52,7 @@ double chance_of_at_most(size_t failures, size_t trials, double rate);
 struct WantedPrecision {
   double precision = 0.99;
   double risk = 0.05;
+  size_t shares = 10;  // of the images that reach an exit: as many thresholds are tried
 };
 
 // The lowest threshold of each exit for which the images say, at that risk, that of the images it
