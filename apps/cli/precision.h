@@ -18,7 +18,7 @@ struct AutomaticPrecision {
 };
 
 // Accuracy is the share of random inputs whose largest output is where it is in fp32; `budget` is a
-// share, too. Fails with kUnsupported where this program was built without OpenCL.
+// share, too. Fails with kUnsupported where this program was built without the device.
 Result<AutomaticPrecision> choose_precision(const std::string& device, double budget,
                                             const std::vector<std::string>& shapes,
                                             const std::function<Result<Session>(Device&)>& open);
