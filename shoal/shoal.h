@@ -24,14 +24,18 @@
 #include "shoal/device/failover.h"
 #include "shoal/device/hybrid.h"
 #include "shoal/devices/devices.h"
+#include "shoal/gpu/options.h"
+#include "shoal/gpu/precision.h"
 #include "shoal/models/model.h"
 #include "shoal/onnx/export.h"
 #include "shoal/onnx/sparse_storage.h"
 #if __has_include("shoal/opencl/opencl.h")  // not with SHOAL_OPENCL=OFF
 #include "shoal/opencl/opencl.h"
-#include "shoal/opencl/precision.h"
 #endif
 #include "shoal/session/session.h"
+#if __has_include("shoal/vulkan/vulkan.h")  // not with SHOAL_VULKAN=OFF
+#include "shoal/vulkan/vulkan.h"
+#endif
 #include "shoal/zoo/zoo.h"
 
 // A model on several devices.

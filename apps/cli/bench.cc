@@ -292,11 +292,13 @@ Outcome bench(const BenchFlags& flags) {
     return {Exit::kUsage, "--memory with a size is for --train"};
   }
   ModelFlags model = flags.model;
-  if (flags.precision != "fp32" && !model.device.starts_with("opencl")) {
-    return {Exit::kUsage, "--precision " + flags.precision + " is for --device opencl:N"};
+  const std::string_view kind = std::string_view(model.device).substr(0, model.device.find(':'));
+  if (flags.precision != "fp32" && kind != "opencl" && kind != "vulkan") {
+    return {Exit::kUsage,
+            "--precision " + flags.precision + " is for --device opencl:N or vulkan:N"};
   }
   if (flags.precision == "auto") return bench_automatic(flags);
-  if (flags.precision == "fp16") model.device += model.device == "opencl" ? ":0:fp16" : ":fp16";
+  if (flags.precision == "fp16") model.device += model.device == kind ? ":0:fp16" : ":fp16";
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(model));
   if (flags.clients > 0) return bench_clients(flags, *device);
   return flags.train ? bench_training(flags, *device) : bench_model(flags, *device);

@@ -18,6 +18,9 @@
 #ifdef SHOAL_OPENCL
 #include "shoal/opencl/opencl.h"
 #endif
+#ifdef SHOAL_VULKAN
+#include "shoal/vulkan/vulkan.h"
+#endif
 
 namespace shoal::cli {
 namespace {
@@ -71,6 +74,18 @@ std::vector<LocalDevice> local_devices() {
       devices.push_back({"opencl:" + std::to_string(i),
                          {{"device_name", device.name},
                           {"platform", device.platform},
+                          {"driver", device.driver},
+                          {"memory_bytes", device.memory_bytes}}});
+    }
+  }
+#endif
+#ifdef SHOAL_VULKAN
+  if (const auto found = vulkan_devices(); found.ok()) {
+    for (size_t i = 0; i < found->size(); ++i) {
+      const VulkanDescription& device = (*found)[i];
+      devices.push_back({"vulkan:" + std::to_string(i),
+                         {{"device_name", device.name},
+                          {"kind", device.kind},
                           {"driver", device.driver},
                           {"memory_bytes", device.memory_bytes}}});
     }

@@ -12,6 +12,9 @@
 #ifdef SHOAL_OPENCL
 #include "shoal/opencl/opencl.h"
 #endif
+#ifdef SHOAL_VULKAN
+#include "shoal/vulkan/vulkan.h"
+#endif
 
 namespace shoal::cli {
 namespace {
@@ -64,6 +67,9 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   systolic::register_systolic_device();
 #ifdef SHOAL_OPENCL
   register_opencl_device();
+#endif
+#ifdef SHOAL_VULKAN
+  register_vulkan_device();
 #endif
   for (auto* add : {add_run,
                     add_inspect,

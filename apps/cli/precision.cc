@@ -4,16 +4,18 @@
 #include <random>
 
 #include "model.h"
-#include "shoal/tensor/random_tensor.h"
-#ifdef SHOAL_OPENCL
 #include "shoal/device/hybrid.h"
 #include "shoal/devices/devices.h"
+#include "shoal/gpu/precision.h"
+#include "shoal/tensor/random_tensor.h"
+#ifdef SHOAL_OPENCL
 #include "shoal/opencl/opencl.h"
-#include "shoal/opencl/precision.h"
+#endif
+#ifdef SHOAL_VULKAN
+#include "shoal/vulkan/vulkan.h"
 #endif
 
 namespace shoal::cli {
-
 namespace {
 
 constexpr int kBatches = 16;
@@ -62,14 +64,35 @@ SessionAccuracy same_answers(const std::vector<std::string>& shapes) {
   };
 }
 
-#ifdef SHOAL_OPENCL
 namespace {
 
-Result<std::unique_ptr<Device>> make_with(OpenClOptions options, OpenClPrecision precision,
+// The device of this name, in this precision whatever the name says.
+Result<std::unique_ptr<Device>> make_alone(const std::string& name, GpuPrecision precision,
+                                           const std::vector<std::string>& f32_layers) {
+  const auto with = [&](auto options) {
+    options.precision = precision;
+    options.f32_layers = f32_layers;
+    return options;
+  };
+#ifdef SHOAL_OPENCL
+  if (name.starts_with("opencl")) {
+    SHOAL_ASSIGN(const OpenClOptions options, opencl_options(name));
+    return make_opencl_device(with(options));
+  }
+#endif
+#ifdef SHOAL_VULKAN
+  if (name.starts_with("vulkan")) {
+    SHOAL_ASSIGN(const VulkanOptions options, vulkan_options(name));
+    return make_vulkan_device(with(options));
+  }
+#endif
+  static_cast<void>(with);
+  return Status(Code::kUnsupported, "this program was built without " + name);
+}
+
+Result<std::unique_ptr<Device>> make_with(const std::string& name, GpuPrecision precision,
                                           const std::vector<std::string>& f32_layers) {
-  options.precision = precision;
-  options.f32_layers = f32_layers;
-  SHOAL_ASSIGN(auto device, make_opencl_device(options));
+  SHOAL_ASSIGN(auto device, make_alone(name, precision, f32_layers));
   return make_hybrid_device(std::move(device), make_cpu_device());
 }
 
@@ -78,8 +101,7 @@ Result<std::unique_ptr<Device>> make_with(OpenClOptions options, OpenClPrecision
 Result<AutomaticPrecision> choose_precision(const std::string& device, double budget,
                                             const std::vector<std::string>& shapes,
                                             const OpenOn& open, const SessionAccuracy& accuracy) {
-  SHOAL_ASSIGN(const OpenClOptions options, opencl_options(device));
-  SHOAL_ASSIGN(const auto exact, make_with(options, OpenClPrecision::kF32, {}));
+  SHOAL_ASSIGN(const auto exact, make_with(device, GpuPrecision::kF32, {}));
   SHOAL_ASSIGN(Session session, open(*exact));
   SHOAL_ASSIGN(const Session::Tensors inputs, random_inputs(session, shapes));
   std::vector<std::string> layers;
@@ -90,12 +112,12 @@ Result<AutomaticPrecision> choose_precision(const std::string& device, double bu
   SHOAL_ASSIGN(const double in_f32, accuracy(session));
   const auto measure = [&](const std::vector<std::string>& f32_layers) -> Result<double> {
     if (f32_layers.size() == layers.size()) return in_f32;
-    SHOAL_ASSIGN(const auto mixed, make_with(options, OpenClPrecision::kF16, f32_layers));
+    SHOAL_ASSIGN(const auto mixed, make_with(device, GpuPrecision::kF16, f32_layers));
     SHOAL_ASSIGN(Session on_mixed, open(*mixed));
     return accuracy(on_mixed);
   };
   SHOAL_ASSIGN(const PrecisionChoice choice, shoal::choose_precision(layers, budget, measure));
-  SHOAL_ASSIGN(auto chosen, make_with(options, OpenClPrecision::kF16, choice.f32_layers));
+  SHOAL_ASSIGN(auto chosen, make_with(device, GpuPrecision::kF16, choice.f32_layers));
   return AutomaticPrecision{std::move(chosen),
                             layers.size(),
                             choice.f32_layers.size(),
@@ -105,12 +127,5 @@ Result<AutomaticPrecision> choose_precision(const std::string& device, double bu
                              {"chosen_accuracy", choice.accuracy},
                              {"evaluations", choice.evaluations}}};
 }
-#else
-Result<AutomaticPrecision> choose_precision(const std::string&, double,
-                                            const std::vector<std::string>&, const OpenOn&,
-                                            const SessionAccuracy&) {
-  return Status(Code::kUnsupported, "this program was built without OpenCL");
-}
-#endif
 
 }  // namespace shoal::cli

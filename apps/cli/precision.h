@@ -25,7 +25,7 @@ using OpenOn = std::function<Result<Session>(Device&)>;
 using SessionAccuracy = std::function<Result<double>(Session&)>;
 
 // `budget` is a share, too; `shapes` are those of inputs with which the network can run. Fails with
-// kUnsupported where this program was built without OpenCL.
+// kUnsupported where this program was built without the device.
 Result<AutomaticPrecision> choose_precision(const std::string& device, double budget,
                                             const std::vector<std::string>& shapes,
                                             const OpenOn& open, const SessionAccuracy& accuracy);

@@ -61,7 +61,7 @@ struct Padded {
 constexpr std::string_view kPad = R"(const int w = i % $to_w - $pad_w;
 const int h = i / $to_w % $to_h - $pad_h;
 const int d = i / ($to_w * $to_h) % $to_d - $pad_d;
-const int inside = d >= 0 && d < $in_d && h >= 0 && h < $in_h && w >= 0 && w < $in_w;
+const bool inside = d >= 0 && d < $in_d && h >= 0 && h < $in_h && w >= 0 && w < $in_w;
 const int plane = i / ($to_w * $to_h * $to_d) * ($in_d * $in_h * $in_w);
 STORE(room, i, inside ? LOAD(x, plane + (d * $in_h + h) * $in_w + w) : 0.0f);
 )";
@@ -302,7 +302,7 @@ constexpr std::string_view kTapStep = R"(const int tap = at / $in_channels;
 const int d = x_d + tap / ($kernel_h * $kernel_w) * $dilation_d;
 const int h = x_h + tap / $kernel_w % $kernel_h * $dilation_h;
 const int w = x_w + tap % $kernel_w * $dilation_w;
-const int inside = $inside;
+const bool inside = $inside;
 const int x_at = x_from + ((at % $in_channels * $in_d + d) * $in_h + h) * $in_w + w;
 )";
 constexpr std::string_view kTapLoad =

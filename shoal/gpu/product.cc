@@ -66,14 +66,14 @@ const int b_at = $b_base + j * $b_step;
 float4 sums = ZERO4;
 #pragma unroll 4
 for (int p = item * 4; p < $k; p += $items * 4) sums += ALIGNED4(a, a_at + p) * ALIGNED4(b, b_at + p);
-shared[item] = SUM4(sums);
+LOCAL(sum, item) = SUM4(sums);
 BARRIER;
 for (int s = $items / 2; s > 0; s /= 2) {
-  if (item < s) shared[item] += shared[item + s];
+  if (item < s) LOCAL(sum, item) += LOCAL(sum, item + s);
   BARRIER;
 }
 if (item == 0) {
-float value = shared[0];
+float value = LOCAL(sum, 0);
 $finish
 }
 )";
@@ -135,7 +135,7 @@ Work product_work(const NodeSpec& spec, const Product& product, std::vector<Argu
     values["items"] = text_of(kShared);
     Work work{.kernel = "dots"};
     work.launches.push_back({std::move(arguments),
-                             {{"shared", kShared}},
+                             {{"sum", kShared}},
                              filled(kSharedDots, values),
                              {product.n, product.m, product.batch},
                              {kShared, 1, 1}});

@@ -49,17 +49,17 @@ for (int j = item; j < $n; j += $L) {
 )",
                     values);
     if (items_ == 1) return;
-    body_ += filled(R"(shared[item] = $name;
+    body_ += filled(R"(LOCAL(sums, item) = $name;
 BARRIER;
 for (int s = $L / 2; s > 0; s /= 2) {
   if (item < s) {
-    const float a = shared[item];
-    const float b = shared[item + s];
-    shared[item] = $join;
+    const float a = LOCAL(sums, item);
+    const float b = LOCAL(sums, item + s);
+    LOCAL(sums, item) = $join;
   }
   BARRIER;
 }
-$name = shared[0];
+$name = LOCAL(sums, 0);
 BARRIER;
 )",
                     values);
@@ -80,7 +80,7 @@ BARRIER;
                               "const int line = i;\nconst int item = 0;\n" + body_, device_);
     }
     return {std::move(arguments),
-            {{"shared", items_}},
+            {{"sums", items_}},
             "const int line = GROUP(0);\nconst int item = ITEM(0);\n" + body_,
             {lines_, 1, 1},
             {items_, 1, 1}};

@@ -51,6 +51,7 @@ constexpr std::string_view kPrelude = R"(
 #define SHARED(p, i) (((volatile __global float*)(p))[i])
 #define NEXT(p, i) atomic_inc((p) + (i))
 #define LOCAL_ARRAY __local float*
+#define LOCAL(p, i) ((p)[i])
 #define LOCAL4(p, i) (*(__local float4*)((p) + (i)))
 #define LOCAL_BITS2(p, i) (((__local uint2*)(p))[i])
 #define LOCAL_BITS4(p, i) (((__local uint4*)(p))[i])

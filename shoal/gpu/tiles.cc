@@ -152,13 +152,15 @@ class Loader {
     return text + "}\n";
   }
 
-  std::string store(const std::string& tile) const {
+  // To the tile that begins at the element of this name; none: at the first one.
+  std::string store(const std::string& first) const {
+    const std::string tile =
+        std::string(1, name_) + "_tile, " + (first.empty() ? "" : first + " + ");
     std::string text;
     for (int64_t e = 0; e < count(); ++e) {
       const std::string at =
           "(" + step(e) + ") * " + text_of(pitch(length_, operand_)) + " + " + place(e);
-      text += operand_.in_fours ? "LOCAL4(" + tile + ", " + at + ") = " + kept(e) + ";\n"
-                                : tile + "[" + at + "] = " + kept(e) + ";\n";
+      text += (operand_.in_fours ? "LOCAL4(" : "LOCAL(") + tile + at + ") = " + kept(e) + ";\n";
     }
     return text;
   }
@@ -202,12 +204,12 @@ std::string multiply_text(const Tile& tile, const TileProduct& product) {
            "; from += 8) {\n#pragma unroll\nfor (int k = from; k < from + 8; ++k) {\n";
   }
   for (int64_t q = 0; q < tile.item_rows / 4; ++q) {
-    text += "const float4 a" + text_of(q) + " = LOCAL4(a_now, k * " +
+    text += "const float4 a" + text_of(q) + " = LOCAL4(a_tile, a_now + k * " +
             text_of(pitch(tile.rows, product.a)) + " + down * 4 + " + text_of(q * tile.down() * 4) +
             ");\n";
   }
   for (int64_t p = 0; p < tile.item_columns / 4; ++p) {
-    text += "const float4 b" + text_of(p) + " = LOCAL4(b_now, k * " +
+    text += "const float4 b" + text_of(p) + " = LOCAL4(b_tile, b_now + k * " +
             text_of(pitch(tile.columns, product.b)) + " + across * 4 + " +
             text_of(p * tile.across() * 4) + ");\n";
   }
@@ -276,12 +278,12 @@ BARRIER_ALL;
 if (item == 0) {
 FENCE;
 const int before = NEXT(int_counters, tile);
-arrived[0] = TO_FLOAT(before);
+LOCAL(arrived, 0) = TO_FLOAT(before);
 if (before == $last_int) int_counters[tile] = 0;
 FENCE;
 }
 BARRIER_ALL;
-if (arrived[0] != $last) return;
+if (LOCAL(arrived, 0) != $last) return;
 $clear
 for (int p = 0; p < $parts; ++p) {
 const int from = (tile * $parts + p) * $elements;
@@ -330,13 +332,13 @@ const int at = first + $depth;
 if (at < end) {
 $load}
 {
-LOCAL_ARRAY a_now = a_tile + now * $a_elements;
-LOCAL_ARRAY b_now = b_tile + now * $b_elements;
+const int a_now = now * $a_elements;
+const int b_now = now * $b_elements;
 $multiply}
 now = 1 - now;
 if (at < end) {
-LOCAL_ARRAY a_next = a_tile + now * $a_elements;
-LOCAL_ARRAY b_next = b_tile + now * $b_elements;
+const int a_next = now * $a_elements;
+const int b_next = now * $b_elements;
 $store}
 BARRIER;
 }
@@ -352,7 +354,7 @@ $join$finish)",
                  {"depth", text_of(tile.depth)},
                  {"a_elements", text_of(a_elements(tile, product))},
                  {"b_elements", text_of(b_elements(tile, product))},
-                 {"store_first", a.store("a_tile") + b.store("b_tile")},
+                 {"store_first", a.store("") + b.store("")},
                  {"store", a.store("a_next") + b.store("b_next")},
                  {"load", a.load(product.k) + b.load(product.k)},
                  {"multiply", multiply_text(tile, product)},

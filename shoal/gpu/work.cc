@@ -68,9 +68,10 @@ bool fits(const TensorType& type) {
 }
 
 // Grids are limited along the axes but the first.
-bool is_possible(const Launch& launch) {
+bool is_possible(const Launch& launch, const Capabilities& device) {
   constexpr int64_t kMostGroups = 65'535;
-  return launch.groups[1] <= kMostGroups && launch.groups[2] <= kMostGroups;
+  return std::ssize(launch.arguments) <= device.max_arguments && launch.groups[1] <= kMostGroups &&
+         launch.groups[2] <= kMostGroups;
 }
 
 // What a node reads as numbers of its description: lists of axes, shapes, and bounds.
@@ -101,7 +102,8 @@ std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabili
   }
   if (!std::ranges::all_of(spec.outputs, fits)) return std::nullopt;
   std::optional<Work> work = make(spec);
-  if (work && !std::ranges::all_of(work->launches, is_possible)) return std::nullopt;
+  const auto can_launch = [&](const Launch& launch) { return is_possible(launch, device); };
+  if (work && !std::ranges::all_of(work->launches, can_launch)) return std::nullopt;
   return work;
 }
 

@@ -41,6 +41,8 @@ struct Capabilities {
   // later, in the same launch. OpenCL 1.2 does not promise it.
   bool groups_meet = false;
 
+  int64_t max_arguments = 64;  // of a kernel
+
   bool has_local_memory() const { return local_bytes > 0; }
 };
 

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "shoal/base/printable.h"
-#include "shoal/ops/convert.h"
 
 namespace shoal::opencl {
 namespace {
@@ -190,11 +189,6 @@ Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> a
   return std::shared_ptr<const Context>(std::move(context));
 }
 
-size_t stored_bytes(const TensorType& type, gpu::Storage storage) {
-  const bool is_half = storage == gpu::Storage::kF16 && type.dtype == DType::kF32;
-  return is_half ? type.bytes() / 2 : type.bytes();
-}
-
 Result<BufferHandle> Context::make_buffer(size_t bytes, std::string_view what) const {
   if (bytes > static_cast<size_t>(largest_buffer)) {
     return Status(Code::kExhausted, std::string(what) + ": " + std::to_string(bytes) +
@@ -211,8 +205,7 @@ Result<BufferHandle> Context::make_buffer(size_t bytes, std::string_view what) c
 
 Result<BufferHandle> Context::make_constant(const Tensor& tensor, gpu::Storage storage,
                                             std::string_view what) const {
-  const bool is_half = storage == gpu::Storage::kF16 && tensor.dtype() == DType::kF32;
-  const Tensor stored = is_half ? ops::converted(tensor, DType::kF16) : tensor;
+  const Tensor stored = gpu::stored(tensor, storage);
   SHOAL_ASSIGN(BufferHandle buffer, make_buffer(stored.bytes().size(), what));
   SHOAL_TRY(write(buffer.get(), stored).at(std::string(what)));
   return buffer;

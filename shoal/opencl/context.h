@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shoal/device/device.h"
+#include "shoal/gpu/plan.h"
 #include "shoal/gpu/source.h"
 #include "shoal/gpu/work.h"
 #include "shoal/opencl/handle.h"
@@ -27,6 +28,10 @@ struct Context {
   bool unified_memory = false;
   std::filesystem::path programs;  // empty: programs are not kept
 
+  gpu::PlanOptions plan_options() const {
+    return {capabilities, description.name, precision, f32_layers, alignment};
+  }
+
   // `what` names the buffer or the layer in failures.
   Result<BufferHandle> make_buffer(size_t bytes, std::string_view what) const;
   // A buffer with the elements of a tensor, those of f32 stored as this says.
@@ -44,9 +49,6 @@ struct Context {
   // Keeps the program for the next start. Where that fails, the next start compiles.
   void keep(const std::string& source, cl_program program) const;
 };
-
-// Bytes of a value as the device stores it.
-size_t stored_bytes(const TensorType& type, gpu::Storage storage);
 
 Result<std::vector<OpenClDescription>> describe_devices(const Api& api);
 Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> api,

@@ -1,10 +1,6 @@
-#include <charconv>
-
 #include "shoal/base/user_folders.h"
 #include "shoal/cpu/elementwise/elementwise_chain.h"
-#include "shoal/device/failover.h"
-#include "shoal/device/hybrid.h"
-#include "shoal/devices/devices.h"
+#include "shoal/gpu/device_name.h"
 #include "shoal/opencl/executable.h"
 #include "shoal/opencl/opencl.h"
 
@@ -47,41 +43,19 @@ class ClDevice final : public Device {
   const DeviceInfo info_;
 };
 
-struct NamedOptions {
-  OpenClOptions options = {.programs = cache_folder() / "opencl"};
-  bool or_cpu = false;  // the CPU goes on where the device fails
-};
+constexpr std::string_view kKind = "opencl";
 
-// "", "0", "0:fp16", "0:fp16:or-cpu"
-Result<NamedOptions> parse_options(std::string_view argument) {
-  NamedOptions named;
-  const size_t colon = argument.find(':');
-  const std::string_view number = argument.substr(0, colon);
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), named.options.index);
-  bool is_known = number.empty() || (error == std::errc() && end == number.end());
-  std::string_view rest = colon == argument.npos ? "" : argument.substr(colon);
-  while (is_known && !rest.empty()) {
-    rest.remove_prefix(1);
-    const std::string_view word = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(word.size());
-    is_known = word == "fp32" || word == "fp16" || word == "or-cpu";
-    if (word == "fp16") named.options.precision = OpenClPrecision::kF16;
-    named.or_cpu |= word == "or-cpu";
-  }
-  if (!is_known) {
-    return invalid("an OpenCL device is named opencl:N, opencl:N:fp16 or opencl:N:fp16:or-cpu");
-  }
-  return named;
+OpenClOptions options_of(const gpu::DeviceName& name) {
+  return {.index = name.index,
+          .precision = name.precision,
+          .programs = cache_folder() / std::string(kKind)};
 }
 
 Result<std::unique_ptr<Device>> make_by_name(std::string_view argument,
                                              const DeviceOptions& options) {
-  SHOAL_ASSIGN(const NamedOptions named, parse_options(argument));
-  SHOAL_ASSIGN(auto device, make_opencl_device(named.options));
-  auto hybrid = make_hybrid_device(std::move(device), make_cpu_device(options.cpu));
-  if (!named.or_cpu) return hybrid;
-  return make_failover_device(std::move(hybrid), make_cpu_device(options.cpu));
+  SHOAL_ASSIGN(const gpu::DeviceName name, gpu::parse_device_name(kKind, argument));
+  SHOAL_ASSIGN(auto device, make_opencl_device(options_of(name)));
+  return gpu::with_cpu(std::move(device), name, options);
 }
 
 }  // namespace
@@ -105,12 +79,8 @@ Result<std::unique_ptr<Device>> make_opencl_device(const OpenClOptions& options)
 }
 
 Result<OpenClOptions> opencl_options(std::string_view name) {
-  constexpr std::string_view kKind = "opencl";
-  if (!name.starts_with(kKind)) return invalid(std::string(name) + " is no OpenCL device");
-  name.remove_prefix(kKind.size());
-  if (name.starts_with(':')) name.remove_prefix(1);
-  SHOAL_ASSIGN(const opencl::NamedOptions named, opencl::parse_options(name));
-  return named.options;
+  SHOAL_ASSIGN(const gpu::DeviceName parsed, gpu::parse_whole_name(opencl::kKind, name));
+  return opencl::options_of(parsed);
 }
 
 void register_opencl_device() {

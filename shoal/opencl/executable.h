@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "shoal/device/device.h"
-#include "shoal/device/memory_plan.h"
+#include "shoal/gpu/plan.h"
 #include "shoal/opencl/context.h"
 
 namespace shoal::opencl {
@@ -39,16 +39,11 @@ class ClExecutable final : public Executable {
   Status run_values(std::span<const DeviceValue> inputs, std::span<DeviceValue> outputs,
                     const RunOptions& options) override;
 
-  const Graph& graph() const override { return graph_; }
-  MemoryUse memory() const override;
-  const KernelInfo& kernel_of(size_t node) const override { return infos_[node]; }
+  const Graph& graph() const override { return plan_.graph; }
+  MemoryUse memory() const override { return plan_.memory_use(); }
+  const KernelInfo& kernel_of(size_t node) const override { return plan_.infos[node]; }
 
  private:
-  struct Step {
-    size_t first = 0, count = 0;  // launches
-    bool in_half = false;
-    std::vector<BufferHandle> tables;  // constants that its kernels read beside the node's own
-  };
   // Where a value lies.
   struct Spot {
     cl_mem buffer = nullptr;
@@ -65,14 +60,9 @@ class ClExecutable final : public Executable {
   using Spots = std::vector<Spot>;  // by value, in one run
   class Times;
 
-  ClExecutable(std::shared_ptr<const Context> context, Graph graph);
+  ClExecutable(std::shared_ptr<const Context> context, gpu::Plan plan);
 
-  Status add_steps();
-  void choose_storage();
-  gpu::Storage storage_of(const Node& node, const Step& step, const gpu::Argument& argument) const;
-  Status upload_constants();
-  Status upload_constant(ValueId id, const std::string& place);
-  std::string hungriest() const;
+  Status upload();
   Result<std::unique_ptr<Frame>> new_frame() const;
   Result<std::unique_ptr<Frame>> take_frame();
   Result<cl_mem> host_buffer(Frame& frame, size_t index, ValueId id) const;
@@ -89,19 +79,13 @@ class ClExecutable final : public Executable {
   Status copy(ValueId from, Spot to, const Spots& spots, Times& times) const;
 
   const std::shared_ptr<const Context> context_;
-  const Graph graph_;
-  MemoryPlan plan_;
-  std::vector<gpu::Storage> storage_;  // by value
-  int64_t shrinkage_ = 1;  // of places in the plan, which are bytes of f32: 2 if all are f16
+  const gpu::Plan plan_;
   std::string source_;
   ProgramHandle program_;
-  std::vector<gpu::Launch> launches_;
-  std::vector<std::string> names_;       // of kernels, by launch
-  std::vector<Step> steps_;              // by node
-  std::vector<KernelInfo> infos_;        // by node
-  std::vector<BufferHandle> constants_;  // by value
-  int64_t scratch_ = 0, counters_ = 0;   // elements
-  std::atomic<bool> is_kept_ = false;    // the program, for the next start
+  std::vector<std::string> names_;                 // of kernels, by launch
+  std::vector<std::vector<BufferHandle>> tables_;  // by node
+  std::vector<BufferHandle> constants_;            // by value
+  std::atomic<bool> is_kept_ = false;              // the program, for the next start
   std::mutex mutex_;
   std::vector<std::unique_ptr<Frame>> frames_;  // free
 };

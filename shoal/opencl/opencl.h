@@ -15,21 +15,15 @@
 #include <vector>
 
 #include "shoal/device/device.h"
+#include "shoal/gpu/options.h"
 
 #pragma GCC visibility push(default)
 
 namespace shoal {
 
-// How elements of weights and values are stored; inputs and outputs of a graph are f32. Sums are
-// f32, too; products are of f16 where the device has matrix units.
-enum class OpenClPrecision : uint8_t { kF32, kF16 };
-
-// Whether kernels share elements of a group in local memory.
-enum class OpenClLocalMemory : uint8_t {
-  kAuto,  // where the device has some of its own
-  kOn,
-  kOff,
-};
+// The choices that all GPUs share, under the names of this API.
+using OpenClPrecision = GpuPrecision;
+using OpenClLocalMemory = GpuLocalMemory;
 
 // Units that multiply small matrices of f16, as NVIDIA's do since compute capability 8.0.
 enum class OpenClMatrixUnits : uint8_t {

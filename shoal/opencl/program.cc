@@ -1,40 +1,20 @@
-// Programs, compiled once for each source, device and driver. A file of the folder of programs is
-// named by the hash of all three; it has a head, the hash of the binary, and the binary. Whatever
-// does not fit is compiled again: a miss is never an error.
-#include <algorithm>
+// Programs, compiled once for each source, device and driver.
 #include <array>
-#include <cstring>
 
-#include "shoal/base/atomic_file.h"
-#include "shoal/base/file.h"
-#include "shoal/base/hash.h"
-#include "shoal/base/number_text.h"
 #include "shoal/base/printable.h"
+#include "shoal/gpu/program_file.h"
 #include "shoal/opencl/context.h"
 
 namespace shoal::opencl {
 namespace {
 
 constexpr std::string_view kOptions = "-cl-std=CL1.2 -cl-mad-enable";
-constexpr std::array<char, 8> kMagic{'s', 'h', 'o', 'a', 'l', 'c', 'l', '1'};
-
-struct Head {
-  std::array<char, 8> magic = kMagic;
-  uint64_t hash = 0;  // of the binary
-};
 
 std::filesystem::path file_of(const Context& context, const std::string& source) {
   const OpenClDescription& device = context.description;
-  std::string key;
-  for (const std::string_view part :
-       {std::string_view(device.platform), std::string_view(device.name),
-        std::string_view(device.driver), kOptions, std::string_view(source)}) {
-    key += std::to_string(part.size()) + ":" + std::string(part);
-  }
-  const uint64_t hash = hash_of(std::as_bytes(std::span(key)));
-  std::array<char, 32> name{};
-  std::snprintf(name.data(), name.size(), "%016llx.clbin", static_cast<unsigned long long>(hash));
-  return context.programs / name.data();
+  const std::array<std::string_view, 5> key{device.platform, device.name, device.driver, kOptions,
+                                            source};
+  return gpu::program_file(context.programs, key, ".clbin");
 }
 
 std::string build_log(const Context& context, cl_program program) {
@@ -63,12 +43,8 @@ Status build(const Context& context, cl_program program) {
 
 // The program of a file, or nothing.
 ProgramHandle load(const Context& context, const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  if (!file.ok() || (*file)->bytes().size() <= sizeof(Head)) return {};
-  Head head;
-  std::memcpy(&head, (*file)->bytes().data(), sizeof head);
-  const std::span<const std::byte> binary = (*file)->bytes().subspan(sizeof head);
-  if (head.magic != kMagic || head.hash != hash_of(binary)) return {};
+  const std::vector<std::byte> binary = gpu::load_program(path);
+  if (binary.empty()) return {};
   const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
   const size_t size = binary.size();
   cl_int status = CL_SUCCESS, error = CL_SUCCESS;
@@ -112,14 +88,7 @@ void Context::keep(const std::string& source, cl_program program) const {
       CL_SUCCESS) {
     return;
   }
-  const Head head{.hash = hash_of(std::as_bytes(std::span(binary)))};
-  std::error_code ignored;
-  std::filesystem::create_directories(programs, ignored);
-  auto file = AtomicFile::create(file_of(*this, source), {.durable = false});
-  if (file.ok() && file->write(std::as_bytes(std::span(&head, 1))).ok() &&
-      file->write(std::as_bytes(std::span(binary))).ok()) {
-    static_cast<void>(file->commit());
-  }
+  gpu::keep_program(file_of(*this, source), std::as_bytes(std::span(binary)));
 }
 
 }  // namespace shoal::opencl

@@ -1,4 +1,4 @@
-#include "shoal/opencl/precision.h"
+#include "shoal/gpu/precision.h"
 
 #include "shoal/gpu/work.h"
 

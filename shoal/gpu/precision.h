@@ -34,7 +34,7 @@ struct PrecisionChoice {
   int evaluations = 0;
 };
 
-// The names of what OpenClOptions::f32_layers may list: the outputs of layers with weights.
+// The names of what the options of a device may list: the outputs of layers with weights.
 std::vector<std::string> precision_layers(const Graph& graph);
 
 // REQUIRES: budget >= 0. Fails as `measure` does.

@@ -1,0 +1,346 @@
+// What every device of this room's kernels does, whatever its API. A test program includes this
+// once, and gives the devices:
+//
+//   INSTANTIATE_TEST_SUITE_P(OpenCl, GpuDevice, testing::Values(GpuMaker{...}));
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shoal/device/hybrid.h"
+#include "shoal/gpu/options.h"
+#include "shoal/gpu/precision.h"
+#include "shoal/graph/text.h"
+#include "shoal/ops/find.h"
+#include "shoal/ops/testing.h"
+
+namespace shoal::gpu {
+
+struct GpuTestOptions {
+  GpuPrecision precision = GpuPrecision::kF32;
+  std::vector<std::string> f32_layers = {};
+  GpuLocalMemory local_memory = GpuLocalMemory::kAuto;
+};
+
+struct GpuMaker {
+  std::string name;
+  std::function<Result<std::unique_ptr<Device>>(const GpuTestOptions&)> make;
+};
+inline void PrintTo(const GpuMaker& maker, std::ostream* out) { *out << maker.name; }
+
+inline Graph parsed(const std::string& text) {
+  Result<Graph> graph = parse_text(text, ops::find);
+  EXPECT_TRUE(graph.ok()) << graph.status().message() << "\n" << text;
+  return graph.ok() ? *graph : Graph();
+}
+
+inline Tensor counted(const Shape& shape) {
+  Tensor tensor({DType::kF32, shape});
+  float next = -3;
+  for (float& x : tensor.data<float>()) x = next += 0.25f;
+  return tensor;
+}
+
+// Layers that work in place, and one that does not.
+inline const std::string kNet = R"(
+    input x f32[1,2,5,5]
+    const w f32[3,2,3,3] = random(1)
+    c = Conv(x, w)
+    r = Relu(c)
+    const v f32[2,3,1,1] = random(2)
+    d = Conv(r, v)
+    y = Softmax(d)
+    output y)";
+
+inline std::vector<Tensor> answers(Executable& executable, const Tensor& x) {
+  std::vector<Tensor> outputs(executable.graph().outputs().size());
+  const Status status = executable.run(std::span(&x, 1), outputs, {});
+  EXPECT_TRUE(status.ok()) << status.message();
+  return outputs;
+}
+
+inline std::vector<Tensor> reference_answers(const Graph& graph, const Tensor& x) {
+  return answers(**make_reference_device()->compile(graph), x);
+}
+
+inline void expect_near(const Tensor& got, const Tensor& want, float tolerance) {
+  ASSERT_EQ(got.type(), want.type());
+  for (size_t i = 0; i < want.data<float>().size(); ++i) {
+    ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], tolerance) << i;
+  }
+}
+
+inline float largest(const Tensor& tensor) {
+  float most = 0;
+  for (const float y : tensor.data<float>()) most = std::max(most, std::abs(y));
+  return most;
+}
+
+// Skipped where the machine has no such device.
+class GpuDevice : public testing::TestWithParam<GpuMaker> {
+ protected:
+  void SetUp() override {
+    const auto device = GetParam().make({});
+    if (device.status().code() == Code::kUnavailable) GTEST_SKIP() << device.status().message();
+  }
+
+  static std::unique_ptr<Device> device_of(const GpuTestOptions& options = {}) {
+    auto device = GetParam().make(options);
+    EXPECT_TRUE(device.ok()) << device.status().message();
+    return *std::move(device);
+  }
+};
+
+TEST_P(GpuDevice, ComputesInF32AndF16) {
+  const Graph graph = parsed(kNet);
+  const Tensor x = counted({1, 2, 5, 5});
+  const Tensor want = reference_answers(graph, x)[0];
+  const auto device = device_of();
+  expect_near(answers(**device->compile(graph), x)[0], want, 1e-5f);
+  const auto half = device_of({.precision = GpuPrecision::kF16});
+  const Tensor got = answers(**half->compile(graph), x)[0];
+  expect_near(got, want, 2e-3f);
+  EXPECT_FALSE(std::ranges::equal(got.bytes(), want.bytes())) << "that was not f16";
+}
+
+// Few tiles and long sums: groups share a tile. The bits do not depend on who comes last.
+TEST_P(GpuDevice, CutsLongSumsIntoParts) {
+  const Graph graph = parsed(R"(
+    input x f32[1,96,5,7]
+    const w f32[40,96,3,3] = random(1)
+    const b f32[40] = random(2)
+    c = Conv(x, w, b) pads=[1,1,1,1]
+    const v f32[33,1400] = random(3)
+    d = Flatten(c)
+    const s i64[2] = [20,70]
+    e = Reshape(d, s)
+    const u f32[70,1500] = random(4)
+    f = MatMul(e, u)
+    const t f32[41,1500] = random(5)
+    g = Gemm(f, t) transB=1
+    h = Gemm(d, v) transB=1
+    few = MaxPool(x) kernel_shape=[4,4] strides=[1,3]
+    const q f32[40,96,3,3] = random(6)
+    p = Conv(few, q) pads=[1,1,1,1]
+    output c
+    output g
+    output h
+    output p)");
+  const Tensor x = counted({1, 96, 5, 7});
+  const std::vector<Tensor> want = reference_answers(graph, x);
+  const auto device = device_of({.local_memory = GpuLocalMemory::kOn});
+  const auto executable = device->compile(graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  size_t cut = 0;
+  for (size_t n = 0; n < (*executable)->graph().nodes().size(); ++n) {
+    cut += (*executable)->kernel_of(n).name.starts_with("tiles/") ? 1 : 0;
+  }
+  EXPECT_EQ(cut, 3u);
+  const std::vector<Tensor> got = answers(**executable, x);
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_near(got[i], want[i], 1e-5f * largest(want[i]));
+  }
+  for (int run = 0; run < 3; ++run) {
+    const std::vector<Tensor> again = answers(**executable, x);
+    for (size_t i = 0; i < want.size(); ++i) ops::expect_equal(again[i], got[i]);
+  }
+}
+
+// Layer b adds large numbers that differ a little, and c takes the differences: in f16 nothing is
+// left of them.
+inline const std::string kFragile = R"(
+    input x f32[8,4]
+    const wa f32[4,4] = [1,0.1,0.1,0.1,0.1,1,0.1,0.1,0.1,0.1,1,0.1,0.1,0.1,0.1,1]
+    a = Gemm(x, wa)
+    const wb f32[4,4] = [2000.1,2000.2,2000.3,2000.13,2000.07,2000.31,2000.05,2000.06,2000.02,2000.17,2000.21,2000.3,2000.3,2000.06,2000.04,2000.15]
+    b = Gemm(a, wb)
+    const wc f32[4,4] = [1,0,0,-1,-1,1,0,0,0,-1,1,0,0,0,-1,1]
+    c = Gemm(b, wc)
+    output c)";
+
+// The share of rows whose largest element is where it is in `want`.
+inline double agreement(const Tensor& got, const Tensor& want, size_t columns) {
+  double same = 0;
+  const auto top = [&](const Tensor& tensor, size_t row) {
+    const auto line = tensor.data<float>().subspan(row * columns, columns);
+    return std::ranges::max_element(line) - line.begin();
+  };
+  const size_t rows = want.data<float>().size() / columns;
+  for (size_t row = 0; row < rows; ++row) same += top(got, row) == top(want, row) ? 1 : 0;
+  return same / static_cast<double>(rows);
+}
+
+TEST_P(GpuDevice, LeavesAFragileLayerInF32) {
+  const Graph graph = parsed(kFragile);
+  Tensor x({DType::kF32, {8, 4}});
+  for (size_t row = 0; row < 8; ++row) {
+    x.data<float>()[row * 4 + row % 4] = row < 4 ? 1.7f : 3.1f;
+  }
+  const Tensor want = reference_answers(graph, x)[0];
+  const auto choice = choose_precision(
+      precision_layers(graph), 0.1, [&](const std::vector<std::string>& f32_layers) {
+        const auto device = device_of({.precision = GpuPrecision::kF16, .f32_layers = f32_layers});
+        return Result<double>(agreement(answers(**device->compile(graph), x)[0], want, 4));
+      });
+  ASSERT_TRUE(choice.ok());
+  EXPECT_EQ(choice->f32_layers, std::vector<std::string>{"b"});
+  EXPECT_EQ(choice->f32_accuracy, 1);
+  EXPECT_GE(choice->accuracy, 0.9);
+}
+
+// Sizes that no tile divides, with and without the border, groups and transposed matrices.
+TEST_P(GpuDevice, MultipliesByTilesInLocalMemory) {
+  const Graph graph = parsed(R"(
+    input x f32[2,5,11,13]
+    const w1 f32[37,5,3,3] = random(1)
+    const b1 f32[37] = random(2)
+    c = Conv(x, w1, b1) pads=[1,1,1,1] strides=[1,2]
+    const w2 f32[40,37,1,1] = random(3)
+    d = Conv(c, w2)
+    const w3 f32[34,20,2,2] = random(4)
+    e = Conv(d, w3) dilations=[2,1] group=2
+    f = Flatten(e) axis=2
+    const g f32[54,33] = random(5)
+    h = MatMul(f, g)
+    const t f32[41,33] = random(6)
+    const u f32[41] = random(7)
+    i = Gemm(h, t, u) transB=1 alpha=0.5
+    output c
+    output d
+    output e
+    output h
+    output i)");
+  const Tensor x = counted({2, 5, 11, 13});
+  const std::vector<Tensor> want = reference_answers(graph, x);
+  const auto device = device_of({.local_memory = GpuLocalMemory::kOn});
+  const auto executable = device->compile(graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  EXPECT_EQ((*executable)->kernel_of(0).name, "tiles");
+  const std::vector<Tensor> got = answers(**executable, x);
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_near(got[i], want[i], 1e-5f * largest(want[i]));
+  }
+}
+
+// Lines that the items of a group share.
+TEST_P(GpuDevice, ReducesInLocalMemory) {
+  const Graph graph = parsed(R"(
+    input x f32[2,3,7,100]
+    a = Softmax(x)
+    const s f32[100] = random(1)
+    const b f32[100] = random(2)
+    c = LayerNormalization(x, s, b)
+    d = GlobalAveragePool(x)
+    e = ReduceMax(x) axes=[1,3]
+    f = LogSoftmax(x) axis=3
+    output a
+    output c
+    output d
+    output e
+    output f)");
+  const Tensor x = counted({2, 3, 7, 100});
+  const std::vector<Tensor> want = reference_answers(graph, x);
+  const auto device = device_of({.local_memory = GpuLocalMemory::kOn});
+  const auto executable = device->compile(graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  const std::vector<Tensor> got = answers(**executable, x);
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_near(got[i], want[i], 1e-5f * std::max(1.0f, largest(want[i])));
+  }
+}
+
+TEST_P(GpuDevice, LeavesNodesToTheFallback) {
+  const Graph graph = parsed(R"(
+    input x f32[2,3]
+    a = Relu(x)
+    b = Hardmax(a)
+    y = Neg(b)
+    output y)");
+  const Tensor x = counted({2, 3});
+  const auto hybrid = make_hybrid_device(device_of(), make_reference_device());
+  const auto executable = *hybrid->compile(graph);
+  EXPECT_EQ(crossings_of(*executable).values, 2);
+  ops::expect_equal(answers(*executable, x)[0], reference_answers(graph, x)[0]);
+  const auto alone = device_of()->compile(graph);
+  EXPECT_EQ(alone.status().code(), Code::kUnsupported);
+}
+
+TEST_P(GpuDevice, KeepsValuesOnTheDevice) {
+  const Graph graph = parsed(R"(
+    input x f32[4]
+    const two f32[] = full(2)
+    y = Mul(x, two)
+    output y)");
+  const auto device = device_of();
+  const auto executable = *device->compile(graph);
+  DeviceValue value = *device->upload(counted({4}));
+  for (int i = 0; i < 3; ++i) {
+    std::vector<DeviceValue> outputs(1);
+    ASSERT_TRUE(executable->run_values(std::span(&value, 1), outputs, {}).ok());
+    EXPECT_EQ(outputs[0].host(), nullptr);
+    value = outputs[0];
+  }
+  EXPECT_EQ((*value.to_host()).data<float>()[0], 8 * counted({4}).data<float>()[0]);
+}
+
+TEST_P(GpuDevice, GivesOutputsThatNoNodeWrites) {
+  const Graph graph = parsed(R"(
+    input x f32[2]
+    const c i64[3] = full(7)
+    y = Relu(x)
+    output x
+    output c
+    output y
+    output y)");
+  const Tensor x = counted({2});
+  const auto got = answers(**device_of()->compile(graph), x);
+  const auto want = reference_answers(graph, x);
+  for (size_t i = 0; i < want.size(); ++i) ops::expect_equal(got[i], want[i]);
+}
+
+TEST_P(GpuDevice, RunsOnSeveralThreadsAtOnce) {
+  const Graph graph = parsed(kNet);
+  const auto executable = *device_of()->compile(graph);
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Tensor x = counted({1, 2, 5, 5});
+      x.data<float>()[0] = static_cast<float>(t);
+      const Tensor want = reference_answers(graph, x)[0];
+      for (int i = 0; i < 5; ++i) expect_near(answers(*executable, x)[0], want, 1e-5f);
+    });
+  }
+}
+
+TEST_P(GpuDevice, StopsAndTraces) {
+  const Graph graph = parsed(kNet);
+  const auto executable = *device_of()->compile(graph);
+  const Tensor x = counted({1, 2, 5, 5});
+  std::vector<Tensor> outputs(1);
+  const auto run = [&](const RunOptions& options) {
+    return executable->run(std::span(&x, 1), outputs, options).code();
+  };
+  EXPECT_EQ(run({.deadline = Deadline::clock::now() - std::chrono::hours(1)}), Code::kDeadline);
+  std::stop_source stop;
+  EXPECT_EQ(run({.cancel = stop.get_token()}), Code::kOk);
+  stop.request_stop();
+  EXPECT_EQ(run({.cancel = stop.get_token()}), Code::kCancelled);
+  Trace trace;
+  ASSERT_EQ(run({.trace = &trace}), Code::kOk);
+  ASSERT_EQ(trace.size(), executable->graph().nodes().size());
+  for (size_t n = 0; n < trace.size(); ++n) {
+    EXPECT_EQ(trace[n].node, n);
+    EXPECT_LE(trace[n].begin, trace[n].end);
+  }
+}
+
+}  // namespace shoal::gpu

@@ -1,0 +1,114 @@
+// Laws of GPUs, whatever their API: every operator that the device supports agrees with its
+// reference, and networks answer as on the CPU. All cases are one graph, hence one program: drivers
+// that compile kernels on the CPU take a second to begin.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "fixture.h"
+#include "shoal/device/device.h"
+#include "shoal/device/hybrid.h"
+#include "shoal/gpu/options.h"
+#include "shoal/passes/passes.h"
+#include "small_network.h"
+
+namespace shoal::laws {
+
+inline constexpr int kCases = 2;               // of each operator
+inline constexpr size_t kLeastOperators = 60;  // that are supported
+
+struct Cases {
+  Graph graph;
+  std::vector<Tensor> feeds, want;
+  std::vector<std::string> names;  // by output
+  std::set<const Operator*> operators;
+};
+
+// Adds a case to the graph, all inputs that may be fed being inputs of the graph. Every second case
+// has its weights as constants.
+inline void add_case(const Device& device, const Operator& op, const Case& c, bool constant_weights,
+                     Cases& cases) {
+  Graph trial;  // a graph cannot lose a node
+  const auto add_to = [&](Graph& graph, std::vector<Tensor>& feeds) {
+    std::vector<ValueId> inputs;
+    for (size_t i = 0; i < c.inputs.size(); ++i) {
+      const Tensor& t = c.inputs[i];
+      if (!t.defined()) {
+        inputs.push_back(kNoValue);
+      } else if (op.reads_value(i) || (i > 0 && constant_weights)) {
+        inputs.push_back(graph.add_constant("w", t));
+      } else {
+        inputs.push_back(graph.add_input("x", t.type()));
+        feeds.push_back(t);
+      }
+    }
+    return *graph.add_node(op, inputs, c.attributes, std::vector<std::string>(c.outputs));
+  };
+  std::vector<Tensor> dropped;
+  add_to(trial, dropped);
+  if (!device.supports(trial, trial.nodes()[0])) return;
+  for (ValueId id : add_to(cases.graph, cases.feeds)) {
+    cases.graph.mark_output(id);
+    cases.names.push_back(std::string(op.name) + " " + describe(c));
+  }
+  for (Tensor& t : evaluate(node_of(op, c), c.inputs)) cases.want.push_back(std::move(t));
+  cases.operators.insert(&op);
+}
+
+inline Cases draw_cases(const Device& device) {
+  Cases cases;
+  for (const Source& source : sources()) {
+    if (source.op->random) continue;
+    Rng rng(7);
+    for (int i = 0; i < kCases; ++i) {
+      add_case(device, *source.op, source.draw(rng), i % 2 == 1, cases);
+    }
+  }
+  return cases;
+}
+
+inline void expect_as_the_reference(Device& device) {
+  const Cases cases = draw_cases(device);
+  EXPECT_GE(cases.operators.size(), kLeastOperators);
+  auto executable = device.compile(cases.graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  for (int run = 0; run < 2; ++run) {  // the second finds what the first left behind
+    std::vector<Tensor> got(cases.want.size());
+    const Status status = (*executable)->run(cases.feeds, got, {});
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (size_t i = 0; i < got.size(); ++i) {
+      SCOPED_TRACE(cases.names[i]);
+      expect_same(got[i], cases.want[i], 1e-5f);
+    }
+  }
+}
+
+// A network of the zoo, narrow and on small images, but with all its layers.
+inline void expect_network_as_on_the_cpu(std::unique_ptr<Device> gpu, const std::string& name) {
+  const auto hybrid = make_hybrid_device(std::move(gpu), make_reference_device());
+  const auto network = small_network(name, 2, 0.125);
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const Graph graph = *passes::optimize(*network);
+  std::vector<Tensor> inputs;
+  Rng rng(3);
+  for (ValueId id : graph.inputs()) inputs.push_back(random_tensor(rng, graph[id].type.shape));
+  const auto run = [&](Device& device) {
+    auto executable = device.compile(graph);
+    EXPECT_TRUE(executable.ok()) << executable.status().message();
+    std::vector<Tensor> outputs(graph.outputs().size());
+    const Status status = (*executable)->run(inputs, outputs, {});
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(crossings_of(**executable).values, 0) << "the fallback had to help";
+    return outputs;
+  };
+  const std::vector<Tensor> got = run(*hybrid), want = run(*make_reference_device());
+  for (size_t i = 0; i < want.size(); ++i) expect_same(got[i], want[i], 1e-4f);
+}
+
+inline std::string local_memory_name(const testing::TestParamInfo<GpuLocalMemory>& param) {
+  return param.param == GpuLocalMemory::kOn ? "On" : "Off";
+}
+
+}  // namespace shoal::laws
