@@ -108,7 +108,7 @@ void SimulatedTraining::start(size_t i) {
   note(replica.status());
   if (!replica.ok()) return;
   worker.session = std::make_unique<learn::WorkerSession>(*std::move(replica), task_.source);
-  worker.is_member = worker.is_working = false;
+  worker.is_member = worker.is_working = worker.is_damaged = worker.is_found = false;
   ++worker.life;
 }
 
@@ -183,17 +183,21 @@ void SimulatedTraining::send_letters() {
 }
 
 // A damage is done to the merged gradients that a worker applies: bits of its weights are then
-// wrong, as if its memory were. Not in the last step, after which nobody looks.
+// wrong, as if its memory were.
 void SimulatedTraining::deliver(size_t i, std::vector<std::byte> bytes) {
   auto message = learn::decode_for_worker(bytes);
   note(message.status());
   if (!message.ok()) return;
   learn::WorkerSession& session = *workers_[i].session;
   auto* const pull = std::get_if<learn::PullMessage>(&*message);
-  if (pull != nullptr && pull->step + 1 < options_.hub.steps && damages_left_ > 0) {
+  if (pull != nullptr && damages_left_ > 0) {
     --damages_left_;
     ++figures_.damages;
     pull->rate_factor += 0.5;
+    workers_[i].is_damaged = true;
+  }
+  if (std::holds_alternative<learn::StateMessage>(*message)) {
+    workers_[i].is_damaged = workers_[i].is_found = false;
   }
   note(session.handle(*message));
   answer(i);
@@ -221,12 +225,13 @@ void SimulatedTraining::work(size_t i) {
 void SimulatedTraining::answer(size_t i) {
   Worker& worker = workers_[i];
   for (const learn::ToHub& message : worker.session->take_messages()) {
-    clock_.after(delay(worker.last_out),
-                 [this, i, bytes = encode(message), life = worker.life, hub = hub_life_] {
-                   if (workers_[i].life != life || hub_life_ != hub || !hub_ || is_over_) return;
-                   hub_->handle(static_cast<int>(i), bytes, hub_now());
-                   settle_hub();
-                 });
+    clock_.after(delay(worker.last_out), [this, i, bytes = encode(message), life = worker.life,
+                                          hub = hub_life_, damaged = worker.is_damaged] {
+      if (workers_[i].life != life || hub_life_ != hub || !hub_ || is_over_) return;
+      workers_[i].is_found |= damaged;
+      hub_->handle(static_cast<int>(i), bytes, hub_now());
+      settle_hub();
+    });
   }
 }
 
@@ -250,6 +255,8 @@ Status SimulatedTraining::check_end() const {
     const Worker& worker = workers_[i];
     if (!worker.session || !worker.is_member) continue;
     if (!worker.session->is_over()) return broken("a worker does not know that the run is over");
+    // A damage that the hub was not told of before the end is nobody's loss.
+    if (worker.is_damaged && !worker.is_found) continue;
     if (learn::hash_of_learned(worker.session->replica().trainer()) != hash_) {
       return broken("worker " + std::to_string(i) + " has learned other weights");
     }
