@@ -36,10 +36,11 @@ std::vector<TrainingEvent> TrainingPost::wait(net::Deadline deadline) {
   return std::exchange(events_, {});
 }
 
+// By the link of now: one that is back when the message is sent would not understand it.
 void TrainingPost::post(int worker, const message::Message& message, Payload payload) {
-  sender_.post([this, worker, message, payload = std::move(payload)] {
-    const WorkerLinkPtr to = links_.link(worker);
-    if (to == nullptr) return;
+  const WorkerLinkPtr to = links_.link(worker);
+  if (to == nullptr) return;
+  sender_.post([to, message, payload = std::move(payload)] {
     const std::vector<net::Bytes> pieces = payload();
     const Status sent = send(to->channel(), message, pieces, false, net::after(kTrainTimeout));
     if (!sent.ok()) to->channel().close();  // its reader notices the loss

@@ -1,6 +1,7 @@
 #include "shoal/cluster/training_run.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <set>
 
@@ -25,8 +26,44 @@ size_t most_report_bytes(const learn::HubSession& hub, const learn::ExchangeOpti
   for (const auto& [name, tensor] : hub.replica().trainer().learned()) {
     bytes += tensor.bytes().size() + kRest;
   }
-  return 2 * static_cast<size_t>(exchange.levels + 1) * bytes + kRest;
+  return 2 * static_cast<size_t>(exchange.levels + 2) * bytes + kRest;
 }
+
+// Looks for workers that are lost, on a thread of its own: to connect takes time, and others learn
+// meanwhile.
+class Reviver {
+ public:
+  Reviver(Coordinator& coordinator, std::chrono::milliseconds interval)
+      : coordinator_(coordinator), interval_(interval) {}
+
+  // Not looked for: others that the coordinator has, and those that do not train as they should.
+  void leave_out(int worker) { except_.insert(worker); }
+  // When to look next; nothing where nobody is missing.
+  std::optional<Clock::time_point> next() const {
+    const auto is_missing = [&](int worker) { return !except_.contains(worker); };
+    if (interval_.count() == 0 || !std::ranges::any_of(coordinator_.lost(), is_missing)) {
+      return std::nullopt;
+    }
+    return last_ + interval_;
+  }
+  void look() {
+    const auto due = next();
+    if (!due || *due > Clock::now() || is_looking_.exchange(true)) return;
+    last_ = Clock::now();
+    thread_.post([this, except = except_] {
+      coordinator_.revive_lost(except);
+      is_looking_ = false;
+    });
+  }
+
+ private:
+  Coordinator& coordinator_;
+  const std::chrono::milliseconds interval_;
+  Workers except_;
+  Clock::time_point last_ = {};
+  std::atomic<bool> is_looking_ = false;
+  TaskThread thread_;
+};
 
 class Runner {
  public:
@@ -37,7 +74,15 @@ class Runner {
         lesson_(lesson),
         source_(source),
         options_(options),
-        hub_(std::move(hub)) {}
+        hub_(std::move(hub)),
+        reviver_(coordinator, options.retry_interval) {
+    result_.first_step = hub_.step();
+    hub_.save_every(options.save_every);
+    for (size_t i = 0; i < coordinator.worker_count(); ++i) {
+      const auto worker = static_cast<int>(i);
+      if (std::ranges::count(options.workers, worker) == 0) reviver_.leave_out(worker);
+    }
+  }
   ~Runner() { post_.close(); }
 
   Status run() {
@@ -46,12 +91,11 @@ class Runner {
     SHOAL_TRY(gather());
     while (!hub_.is_over()) {
       SHOAL_TRY(send_letters());
-      const auto next = hub_.next_tick();
-      for (const TrainingEvent& event : post_.wait(next.value_or(net::after(kTimeout)))) {
-        SHOAL_TRY(take(event));
-      }
+      for (const TrainingEvent& event : post_.wait(next_moment())) SHOAL_TRY(take(event));
       hub_.tick(Clock::now());
+      reviver_.look();
       note_steps();
+      if (const auto made = hub_.take_checkpoint()) SHOAL_TRY(options_.on_checkpoint(*made));
       if (options_.cancelled()) hub_.stop();
     }
     SHOAL_TRY(hub_.status());
@@ -70,6 +114,7 @@ class Runner {
     run.hash = hub_.hash();
     run.losses = hub_.losses();
     run.differing = hub_.differing();
+    run.lost_norms = hub_.lost_norms();
     run.workers = assigned_.size();
     // Counted from the first merge on, when no worker has the merged step yet: as many steps go
     // down as there are, and one less comes up.
@@ -88,6 +133,11 @@ class Runner {
   }
 
  private:
+  Clock::time_point next_moment() const {
+    const Clock::time_point tick = hub_.next_tick().value_or(net::after(kTimeout));
+    return std::min(tick, reviver_.next().value_or(tick));
+  }
+
   // Workers round independently of each other: each has a seed of its own.
   Status teach(int worker) {
     Lesson lesson = lesson_;
@@ -139,7 +189,8 @@ class Runner {
     const std::vector<double> equal(workers.size(), 1.0);
     const std::vector<int64_t> shares = learn::shares_of(equal, lesson_.exchange.micro_batches());
     std::vector<size_t> sent(workers.size());
-    for (int64_t step = 0; step < options_.ahead; ++step) {
+    const int64_t end = std::min(result_.first_step + options_.ahead, options_.hub.steps);
+    for (int64_t step = result_.first_step; step < end; ++step) {
       int64_t first = 0;
       for (size_t i = 0; i < workers.size(); first += shares[i++]) {
         if (sent[i] > options_.most_ahead_bytes) continue;
@@ -178,6 +229,7 @@ class Runner {
   // merged step is still on its way to the last.
   Status send_letters() {
     for (const int worker : hub_.take_dropped()) {
+      reviver_.leave_out(worker);
       coordinator_.leave_out(worker, Status(Code::kUnavailable, "it does not train as it should"));
     }
     std::vector<learn::HubSession::Letter> letters = hub_.take_letters();
@@ -202,15 +254,24 @@ class Runner {
       merged_ = Clock::now();
       begun_ = true;
     }
-    if (letter.assigned->step != step_of_assigned_) assigned_.clear();
-    step_of_assigned_ = letter.assigned->step;
+    const learn::AssignMessage& task = *letter.assigned;
+    if (task.step != step_of_assigned_) {
+      assigned_.clear();
+      numbers_.clear();
+    }
+    step_of_assigned_ = task.step;
     assigned_.insert(letter.worker);
+    for (int64_t number = task.first; number < task.end; ++number) {
+      if (!numbers_.insert(number).second) ++result_.reassigned;
+    }
   }
 
   Status take(const TrainingEvent& event) {
     switch (event.kind) {
       case Kind::kReady:
+        ++result_.joined_again;
         hub_.join(event.worker, Clock::now());
+        options_.on_return(event.worker);
         return {};
       case Kind::kReport:
         hub_.handle(event.worker, event.payload.bytes, Clock::now());
@@ -236,9 +297,10 @@ class Runner {
         traffic_before_ = coordinator_.traffic();
         examples_before_ = example_bytes_;
       }
-      options_.on_step(static_cast<int64_t>(step), hub_.losses()[step]);
+      const int64_t number = result_.first_step + static_cast<int64_t>(step);
+      options_.on_step(number, hub_.losses()[step]);
       for (auto& [worker, places] : has_) {
-        places.erase(places.begin(), places.lower_bound({static_cast<int64_t>(step) + 1, 0}));
+        places.erase(places.begin(), places.lower_bound({number + 1, 0}));
       }
     }
   }
@@ -251,13 +313,15 @@ class Runner {
   learn::HubSession hub_;
   uint64_t run_ = 0;
   bool begun_ = false;
-  Clock::time_point merged_;  // the last step
-  std::set<int> assigned_;    // workers that have a part in this step
+  Clock::time_point merged_;   // the last step
+  std::set<int> assigned_;     // workers that have a part in this step
+  std::set<int64_t> numbers_;  // its micro-batches that were assigned
   int64_t step_of_assigned_ = -1;
   std::map<int, std::set<std::pair<int64_t, int64_t>>> has_;  // examples that workers were sent
   double example_bytes_ = 0, examples_before_ = 0;
   net::Traffic traffic_before_;
   TrainingRun result_;
+  Reviver reviver_;  // last: its thread uses the rest
 };
 
 }  // namespace
@@ -268,6 +332,7 @@ Result<TrainingRun> run_training(Coordinator& coordinator, Device& device, const
   SHOAL_ASSIGN(learn::HubSession hub,
                learn::HubSession::create(device, lesson.network, lesson.trainer, lesson.exchange,
                                          options.hub, options.rate));
+  if (!options.resume.empty()) SHOAL_TRY(hub.restore(options.resume));
   Runner runner(coordinator, lesson, source, options, std::move(hub));
   SHOAL_TRY(runner.run());
   return runner.result();

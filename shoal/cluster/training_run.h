@@ -5,7 +5,9 @@
 //   step       examples and assignment to each worker, gradients back, the merged step to all
 //   good-bye   when all steps are done
 //
-// A worker that is lost, or fails, costs its part of the step, which others compute again.
+// A worker that is lost, or fails, costs its part of the step, which others compute again. One that
+// is there again is given its lesson and the state, and has a part from the next step on.
+// A hub that is lost goes on from its last checkpoint (TrainingRunOptions::resume).
 #pragma once
 
 #include <chrono>
@@ -30,29 +32,41 @@ struct TrainingRunOptions {
   // worker go. Examples that a worker does not have when it needs them are sent with the step.
   int64_t ahead = 0;
   size_t most_ahead_bytes = size_t{256} << 20;
+  // After every so many steps a checkpoint is made, and given to on_checkpoint; 0: none.
+  int64_t save_every = 0;
+  std::function<Status(const learn::HubSession::State&)> on_checkpoint =
+      [](const learn::HubSession::State&) { return Status(); };
+  learn::HubSession::State resume = {};  // a checkpoint to go on from; empty: none
+  // Between two attempts to reach workers that are lost.
+  std::chrono::milliseconds retry_interval{200};
   std::function<void()> begins = [] {};  // the first step does: all that was deployed is there
   std::function<void(int64_t step, double loss)> on_step = [](int64_t, double) {};  // is done
+  std::function<void(int worker)> on_return = [](int) {};  // one that was lost learns again
   std::function<bool()> cancelled = [] { return false; };  // asked after every step: it ends
 };
 
 struct TrainingRun {
   std::map<std::string, Tensor> learned;  // weights and statistics, by name
   uint64_t hash = 0;                      // of them
-  std::vector<double> losses;             // by step
+  int64_t first_step = 0;                 // that was computed here: not 0 after a checkpoint
+  std::vector<double> losses;             // by step, from that on
   std::vector<double> step_seconds;       // from the merge before, or the first assignment, on
   std::vector<double> computed_seconds;   // by step: of the worker that computed the longest
   Graph network;                          // with what was learned, for one micro-batch
   // Of a step, the mean of the workers that are there at the end: without the first step.
   double sent_bytes = 0, received_bytes = 0, example_bytes = 0;
-  size_t workers = 0;             // that had a part in the last step
-  int64_t differing = 0;          // times that a replica had other weights than the hub
-  std::vector<Status> lost = {};  // workers that were, and why
+  size_t workers = 0;                   // that had a part in the last step
+  int64_t differing = 0;                // times that a replica had other weights than the hub
+  std::vector<Status> lost = {};        // workers that were, and why
+  std::vector<double> lost_norms = {};  // as HubSession::lost_norms()
+  int64_t joined_again = 0;             // workers that were lost before, or came late
+  int64_t reassigned = 0;               // micro-batches that were given to a second worker
 };
 
 // Blocks until the run is over. `source` gives the examples of a micro-batch, as tensors of
 // types_of_examples(). `device` is that of the hub, which computes no gradients. Fails as
-// HubSession, encode_lesson() and `source` do, and with the first worker's error where none can
-// take part.
+// HubSession, encode_lesson(), on_checkpoint and `source` do, and with the first worker's error
+// where none can take part.
 Result<TrainingRun> run_training(Coordinator& coordinator, Device& device, const Lesson& lesson,
                                  const learn::WorkerSession::Source& source,
                                  const TrainingRunOptions& options);

@@ -5,8 +5,10 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <limits>
 
 #include "shoal/mpi/mpi_dispatcher.h"
 #include "shoal/net/channel/framed_channel.h"
@@ -149,6 +151,35 @@ void Ranks::barrier() {
   while (MPI_Test(&request, &here, MPI_STATUS_IGNORE) == MPI_SUCCESS && here == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+}
+
+// Lengths first. All ranks see the same ones, and so agree on whether they are too long.
+Result<std::vector<std::vector<std::byte>>> Ranks::gather(std::span<const std::byte> mine) {
+  const auto ranks = static_cast<size_t>(size());
+  const uint64_t length = mine.size();
+  std::vector<uint64_t> lengths(ranks);
+  MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD);
+  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int>::max());
+  std::vector<int> counts, offsets;
+  uint64_t total = 0;
+  for (const uint64_t one : lengths) {
+    if (one > kMost - std::min(total, kMost)) {
+      return Status(Code::kUnsupported, "messages of ranks that are too long for MPI");
+    }
+    counts.push_back(static_cast<int>(one));
+    offsets.push_back(static_cast<int>(total));
+    total += one;
+  }
+  std::vector<std::byte> all(total);
+  MPI_Allgatherv(mine.data(), counts[static_cast<size_t>(rank())], MPI_BYTE, all.data(),
+                 counts.data(), offsets.data(), MPI_BYTE, MPI_COMM_WORLD);
+  std::vector<std::vector<std::byte>> gathered;
+  std::span<const std::byte> left = all;
+  for (const uint64_t one : lengths) {
+    gathered.emplace_back(left.begin(), left.begin() + static_cast<int64_t>(one));
+    left = left.subspan(one);
+  }
+  return gathered;
 }
 
 }  // namespace shoal::mpi

@@ -2,7 +2,10 @@
 // its address. mpirun and its cluster decide who may take part; there are no certificates.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "shoal/net/transport.h"
 
@@ -24,6 +27,9 @@ class Ranks {
   std::unique_ptr<net::Transport> transport(net::ChannelOptions options = {});
 
   void barrier();  // returns when all ranks have called it
+  // What each rank has given, by rank, as MPI_Allgatherv; all of them call it, equally often.
+  // kUnsupported where that is 2 GB or more in all.
+  Result<std::vector<std::vector<std::byte>>> gather(std::span<const std::byte> mine);
 
  private:
   Ranks();

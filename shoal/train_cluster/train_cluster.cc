@@ -2,18 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
+#include <nlohmann/json.hpp>
 
-#include "shoal/cluster/running_hash.h"
-#include "shoal/data/batches.h"
+#include "shoal/fit/checkpoint.h"
 #include "shoal/fit/derived_options.h"
-#include "shoal/fit/evaluate_graph.h"
 #include "shoal/fit/network.h"
-#include "shoal/fit/training_data.h"
-#include "shoal/models/model.h"
-#include "shoal/net/hex.h"
 #include "shoal/train/step_graph.h"
+#include "shoal/train_cluster/setup.h"
 
 namespace shoal::train_cluster {
 namespace {
@@ -23,56 +18,9 @@ using learn::CodecKind;
 // Control part, framing and the fields of a message, besides the gradients.
 constexpr double kMessageBytes = 100;
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-// Batches of the data set, cut into micro-batches. Keeps the last few batches: all workers need
-// parts of one.
-class Source {
- public:
-  Source(const Batches& batches, int64_t count) : batches_(batches), count_(count) {}
-
-  Result<learn::MicroBatch> at(int64_t step, int64_t number) {
-    SHOAL_ASSIGN(const Batch* batch, batch_of(step));
-    return learn::MicroBatch{part(batch->images, number), {part(batch->labels, number)}};
-  }
-
- private:
-  Result<const Batch*> batch_of(int64_t step) {
-    constexpr size_t kKept = 4;
-    if (const auto found = kept_.find(step); found != kept_.end()) return &found->second;
-    const auto per_epoch = static_cast<int64_t>(batches_.per_epoch());
-    SHOAL_ASSIGN(Batch batch, batches_.at(static_cast<uint64_t>(step / per_epoch),
-                                          static_cast<size_t>(step % per_epoch)));
-    if (kept_.size() >= kKept) kept_.erase(kept_.begin());
-    return &(kept_[step] = std::move(batch));
-  }
-
-  Tensor part(const Tensor& whole, int64_t number) const {
-    Region region = Region::whole(whole.shape());
-    const int64_t size = whole.shape()[0] / count_;
-    region.begin[0] = number * size;
-    region.end[0] = (number + 1) * size;
-    return crop(whole, region);
-  }
-
-  const Batches& batches_;
-  const int64_t count_;
-  std::map<int64_t, Batch> kept_;
-};
-
 std::vector<CodecKind> codecs_of(const Options& options) {
   if (options.codec) return {*options.codec};
   return {CodecKind::kF32, CodecKind::kF16, CodecKind::kInt8, CodecKind::kOneBit};
-}
-
-learn::CodecOptions codec_options(const Options& options, CodecKind kind) {
-  learn::CodecOptions codec{.kind = kind, .seed = options.fit.seed};
-  if (kind == CodecKind::kTopK) codec.momentum = options.fit.optimizer.momentum;
-  return codec;
 }
 
 Result<double> message_bytes(const learn::CodecOptions& codec, const Graph& network,
@@ -94,23 +42,18 @@ struct Decision {
 };
 
 struct Networks {
-  Graph micro;            // for a micro-batch
+  const Graph& micro;     // for a micro-batch
   train::StepGraph step;  // of that
   Graph whole_step;       // of a whole batch, as one device alone would compute it
 };
 
-Result<Networks> open_networks(const Model& model, const Options& options) {
-  Networks networks;
+Result<Networks> make_steps(const Setup& setup, const Options& options) {
   const auto batch = static_cast<int64_t>(options.fit.batch);
-  SHOAL_ASSIGN(LoadedGraph micro,
-               fit::network_to_train(model, options.fit, batch >> options.levels));
-  SHOAL_ASSIGN(LoadedGraph whole, fit::network_to_train(model, options.fit, batch));
-  networks.micro = std::move(micro.graph);
+  SHOAL_ASSIGN(const LoadedGraph whole, fit::network_to_train(setup.model(), options.fit, batch));
   const train::StepOptions how = fit::trainer_options(options.fit).step;
-  SHOAL_ASSIGN(networks.step, train::make_step_graph(networks.micro, how));
-  SHOAL_ASSIGN(train::StepGraph step, train::make_step_graph(whole.graph, how));
-  networks.whole_step = std::move(step.graph);
-  return networks;
+  SHOAL_ASSIGN(train::StepGraph of_micro, train::make_step_graph(setup.network(), how));
+  SHOAL_ASSIGN(train::StepGraph of_whole, train::make_step_graph(whole.graph, how));
+  return Networks{setup.network(), std::move(of_micro), std::move(of_whole.graph)};
 }
 
 Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& networks,
@@ -160,14 +103,42 @@ Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& 
   return decision;
 }
 
-}  // namespace
-
-std::string sha256_of(const std::map<std::string, Tensor>& learned) {
-  cluster::RunningHash hash;
-  for (const auto& [name, tensor] : learned) hash.add(tensor.bytes());
-  const cluster::Hash digest = hash.finish();
-  return net::to_hex(std::as_bytes(std::span(digest)));
+// As fit::settings_of(), and what decides in a cluster besides. An exact codec learns the same
+// whoever computes what.
+std::string settings_of(const Options& options, CodecKind codec, int64_t steps) {
+  nlohmann::json settings = nlohmann::json::parse(fit::settings_of(options.fit));
+  settings["micro_batches"] = int64_t{1} << options.levels;
+  settings["codec"] = name_of(codec);
+  settings["steps"] = steps;
+  return settings.dump();
 }
+
+// Checkpoints of a run to the file that the options name, and from it.
+void use_checkpoints(const Options& options, const std::string& settings, size_t per_epoch,
+                     cluster::TrainingRunOptions& run) {
+  if (options.fit.checkpoint.empty()) return;
+  const int64_t every = options.fit.checkpoint_every;
+  run.save_every = every > 0 ? every : static_cast<int64_t>(per_epoch);
+  run.on_checkpoint = [&options, settings](const learn::HubSession::State& state) {
+    return fit::write_checkpoint(
+        options.fit.checkpoint, {.progress = {}, .settings = settings, .state = state, .best = {}});
+  };
+}
+
+Result<learn::HubSession::State> read_state(const Options& options, const std::string& settings) {
+  const std::filesystem::path& path = options.fit.checkpoint;
+  if (!options.fit.resume) return learn::HubSession::State();
+  if (path.empty()) return invalid("--resume needs a checkpoint to go on from");
+  std::error_code unknown;  // reading the file says more
+  if (!std::filesystem::exists(path, unknown) && !unknown) {
+    options.on_note("no checkpoint " + path.string() + " yet: begins anew");
+    return learn::HubSession::State();
+  }
+  SHOAL_ASSIGN(fit::Checkpoint read, fit::read_checkpoint(path, settings));
+  return std::move(read.state);
+}
+
+}  // namespace
 
 Status check(const Options& options) {
   SHOAL_TRY(fit::check(options.fit));
@@ -178,41 +149,33 @@ Status check(const Options& options) {
                    std::to_string(int64_t{1} << std::clamp(options.levels, 0, 62)) +
                    " equal micro-batches");
   }
-  const bool is_possible = options.fit.penalties.empty() && options.fit.teacher.empty() &&
-                           options.fit.patience == 0 && !options.fit.resume;
+  const bool is_possible =
+      options.fit.penalties.empty() && options.fit.teacher.empty() && options.fit.patience == 0;
   if (is_possible) return {};
-  return Status(Code::kUnsupported,
-                "penalties, a teacher, patience and resuming do not work in a cluster");
+  return Status(Code::kUnsupported, "penalties, a teacher and patience do not work in a cluster");
 }
 
 Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
                       const Options& options) {
-  SHOAL_TRY(check(options));
-  SHOAL_ASSIGN(const fit::TrainingData data, fit::open_training_data(options.fit));
-  SHOAL_ASSIGN(const Model model, open_model(options.fit.model, {.seed = options.fit.seed}));
-  SHOAL_ASSIGN(const Networks networks, open_networks(model, options));
+  SHOAL_ASSIGN(const std::unique_ptr<Setup> setup, Setup::open(options));
+  SHOAL_ASSIGN(const Networks networks, make_steps(*setup, options));
   SHOAL_ASSIGN(const Decision decision, decide(connection, networks, options));
-
-  const int64_t classes = fit::classes_of(networks.micro);
-  const Batches::Prepare prepare = fit::images_for(networks.micro, options.fit.preprocess);
-  const Batches batches(*data.training, prepare, fit::training_batches(options.fit, classes));
-  if (batches.per_epoch() == 0) return invalid("there are not enough examples for a batch");
-  train::Schedule rate = fit::schedule_of(options.fit, batches.per_epoch());
-  if (options.steps > 0) rate.total = options.steps;
-
-  cluster::Lesson lesson{.network = networks.micro,
-                         .trainer = fit::trainer_options(options.fit),
-                         .exchange = {codec_options(options, decision.codec), options.levels}};
-  if (decision.codec == CodecKind::kTopK) lesson.trainer.optimizer.momentum = 0;
-  Source source(batches, lesson.exchange.micro_batches());
+  const train::Schedule& rate = setup->rate();
+  const cluster::Lesson lesson{.network = setup->network(),
+                               .trainer = setup->trainer(decision.codec),
+                               .exchange = setup->exchange(decision.codec)};
   const double dilation = connection.dilation();
-  cluster::TrainingRunOptions how{.hub = {.steps = rate.total},
-                                  .rate = [&](int64_t step) { return factor_at(rate, step); },
-                                  .workers = decision.workers,
-                                  .ahead = options.ahead ? rate.total : 0,
-                                  .begins = options.begins,
-                                  .on_step = options.on_step,
-                                  .cancelled = options.cancelled};
+  const std::string settings = settings_of(options, decision.codec, rate.total);
+  cluster::TrainingRunOptions how{
+      .hub = {.steps = rate.total, .slack = options.slack, .fixed_shares = options.fixed_shares},
+      .rate = [&](int64_t step) { return factor_at(rate, step); },
+      .workers = decision.workers,
+      .ahead = options.ahead ? rate.total : 0,
+      .begins = options.begins,
+      .on_step = options.on_step,
+      .cancelled = options.cancelled};
+  use_checkpoints(options, settings, setup->steps_per_epoch(), how);
+  SHOAL_ASSIGN(how.resume, read_state(options, settings));
   // A worker that is there but does not answer is given ten times what the slowest step takes.
   how.hub.drop_after = std::max<std::chrono::nanoseconds>(
       how.hub.drop_after,
@@ -220,13 +183,15 @@ Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
           1e10 * dilation * std::max(decision.single_seconds, decision.step_seconds))));
   std::shared_ptr<void> awake;
   if (options.keep_awake) awake = connection.coordinator().stay_awake();
-  SHOAL_ASSIGN(const cluster::TrainingRun run,
-               cluster::run_training(
-                   connection.coordinator(), device, lesson,
-                   [&](int64_t step, int64_t number) { return source.at(step, number); }, how));
+  SHOAL_ASSIGN(
+      const cluster::TrainingRun run,
+      cluster::run_training(
+          connection.coordinator(), device, lesson,
+          [&](int64_t step, int64_t number) { return setup->examples(step, number); }, how));
   awake.reset();
 
-  Figures figures{.steps = std::ssize(run.losses),
+  Figures figures{.steps = run.first_step + std::ssize(run.losses),
+                  .resumed_at = run.first_step,
                   .predicted_seconds = decision.step_seconds,
                   .single_seconds = decision.single_seconds,
                   .bytes = std::max(run.sent_bytes, run.received_bytes),
@@ -237,18 +202,16 @@ Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
                   .weights_sha256 = sha256_of(run.learned),
                   .loss = run.losses.empty() ? 0 : run.losses.back(),
                   .differing = run.differing,
-                  .lost = run.lost};
+                  .lost = run.lost,
+                  .lost_norms = run.lost_norms};
   // One worker alone needs no hub: what it computes is what a step takes.
   const std::vector<double>& times = run.workers > 1 ? run.step_seconds : run.computed_seconds;
-  figures.step_seconds =
-      median({times.begin() + (times.size() > 1 ? 1 : 0), times.end()}) / dilation;
-  fit::TrainingOptions by_micro = options.fit;
-  by_micro.batch >>= options.levels;
-  const Batches held_out(*data.held_out, prepare, fit::evaluation_batches(by_micro, classes));
-  SHOAL_ASSIGN(figures.evaluation, fit::evaluate(device, run.network, held_out));
+  figures.step_seconds = median_step(times) / dilation;
+  figures.mean_seconds = mean_step(times) / dilation;
+  SHOAL_ASSIGN(figures.evaluation, setup->evaluate(device, run.network));
   const bool is_done = figures.steps == rate.total;
   if (is_done && !options.fit.out.empty()) {
-    SHOAL_TRY(fit::export_network(model, options.fit, run.learned));
+    SHOAL_TRY(fit::export_network(setup->model(), options.fit, run.learned));
   }
   return figures;
 }

@@ -28,6 +28,9 @@ struct Options {
   bool ahead = false;
   // Use all workers, also where one alone is as fast.
   bool all_workers = false;
+  // As HubOptions: without the first, what a codec that loses something learns depends on speeds.
+  bool fixed_shares = false;
+  double slack = 0;
   std::function<void(const std::string&)> on_note = [](const std::string&) {};
   std::function<void()> begins = [] {};  // the first step
   std::function<void(int64_t step, double loss)> on_step = [](int64_t, double) {};
@@ -36,8 +39,10 @@ struct Options {
 
 // Times are those of the workers' world where that is emulated.
 struct Figures {
-  int64_t steps = 0;             // done
+  int64_t steps = 0;             // done, with those before the checkpoint
+  int64_t resumed_at = 0;        // the step that a checkpoint was of; 0: none
   double step_seconds = 0;       // the median, without the first
+  double mean_seconds = 0;       // the mean of these
   double predicted_seconds = 0;  // of a step
   double single_seconds = 0;     // of a step of the fastest worker alone, which exchanges nothing
   double bytes = 0;              // of a step, per worker, in the direction that has more
@@ -45,24 +50,26 @@ struct Figures {
   size_t workers = 0;            // that had a part in the last step
   bool together = false;         // several workers are faster than one
   learn::CodecKind codec = learn::CodecKind::kF32;
-  std::string weights_sha256;  // sha256_of() what was learned
-  double loss = 0;             // of the last step
-  int64_t differing = 0;       // as in TrainingRun
+  std::string weights_sha256 = {};  // sha256_of() what was learned
+  double loss = 0;                  // of the last step
+  int64_t differing = 0;            // as in TrainingRun
   std::vector<Status> lost = {};
+  std::vector<double> lost_norms = {};  // as in TrainingRun
   fit::Evaluation evaluation = {};
 
   double speedup() const { return single_seconds / step_seconds; }
 };
 
-// Of weights and statistics, in the order of their names, in hexadecimal digits.
+// SHA-256 of weights and statistics, in the order of their names, in hexadecimal digits.
 std::string sha256_of(const std::map<std::string, Tensor>& learned);
 
-// kUnsupported for what no cluster can: penalties, a teacher, patience, resuming. `device` is that
-// of this machine.
+// kUnsupported for what no cluster can: penalties, a teacher, patience.
 Status check(const Options& options);
 
-// Blocks until training ends. Writes options.fit.out, if there is one, unless it was cancelled.
-// Fails as check(), the files, the schedule and run_training() do.
+// Blocks until training ends. Writes options.fit.out, if there is one, unless it was cancelled; and
+// on the way checkpoints to options.fit.checkpoint, if there is one, from which options.fit.resume
+// goes on. `device` is that of this machine. Fails as check(), the files, the schedule and
+// run_training() do.
 Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
                       const Options& options);
 

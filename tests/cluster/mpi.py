@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The same plan over MPI: mpi.py SHOAL. 77: there is no mpirun."""
+"""The same plan over MPI, and training by ranks: mpi.py SHOAL. 77: there is no mpirun."""
 import json
 import os
 import pathlib
@@ -20,6 +20,26 @@ def mpirun(ranks, *words, expect=0):
     return done
 
 
+def train_alike(folder):
+    """However many ranks learn, the weights are those of one process, bit by bit."""
+    random = np.random.default_rng(2)
+    for part in ("train", "test"):
+        np.save(folder / f"{part}-images.npy", random.integers(0, 255, (64, 28, 28), np.uint8))
+        np.save(folder / f"{part}-labels.npy", random.integers(0, 10, 64))
+    words = ["train", "zoo:lenet5", "--data", folder, "--format", "npy", "--cluster", "mpi", "--steps", 5,
+             "--batch", 32, "--threads", 1, "--json"]
+    alone = subprocess.run([SHOAL, *map(str, words)], check=True, capture_output=True, text=True)
+    wanted = json.loads(alone.stdout.splitlines()[-1])
+    for ranks in (3, 4):  # uneven shares, and even ones
+        seen = json.loads(mpirun(ranks, *words).stdout.splitlines()[-1])
+        assert seen["workers_used"] == ranks and seen["steps"] == 5, seen
+        assert seen["weights_sha256"] == wanted["weights_sha256"], (ranks, seen, wanted)
+    coded = {json.loads(mpirun(2, *words, "--codec", "1bit").stdout.splitlines()[-1])["weights_sha256"] for _ in range(2)}
+    assert len(coded) == 1 and wanted["weights_sha256"] not in coded, coded
+    failed = mpirun(2, *words, "--limit", 8, expect=3)
+    assert "not enough examples" in failed.stderr, failed.stderr
+
+
 def main():
     if shutil.which("mpirun") is None:
         print("skipped: there is no mpirun")
@@ -34,6 +54,7 @@ def main():
             mpirun(4, "run", *inputs, there, "--cluster", "mpi", "--split", split)
             for path in (folder / "here").glob("*.npy"):
                 np.testing.assert_allclose(np.load(there / path.name), np.load(path), rtol=0, atol=1e-4)
+        train_alike(folder)
     result = json.loads(mpirun(3, "bench", "zoo:lenet5", "--cluster", "mpi", "--split", "rows", "--seconds", 0, "--json").stdout)
     assert [worker["name"] for worker in result["workers"]] == ["rank 1", "rank 2"]
     assert "one rank" in mpirun(1, "run", "--cluster", "mpi", expect=5).stderr

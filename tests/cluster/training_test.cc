@@ -50,13 +50,13 @@ Result<learn::MicroBatch> examples(int64_t step, int64_t number) {
 }
 
 // The weights that one replica learns without a cluster.
-uint64_t hash_alone(const Lesson& lesson) {
+uint64_t hash_alone(const Lesson& lesson, int64_t steps = kSteps) {
   const auto device = make_reference_device();
   auto replica = learn::Replica::create(*device, lesson.network, lesson.trainer, lesson.exchange);
   EXPECT_TRUE(replica.ok());
   auto merger = learn::Merger::create(lesson.exchange, learn::step_types_of(replica->trainer()));
   uint64_t hash = 0;
-  for (int64_t step = 0; step < kSteps; ++step) {
+  for (int64_t step = 0; step < steps; ++step) {
     for (int64_t number = 0; number < lesson.exchange.micro_batches(); ++number) {
       const auto batch = examples(step, number);
       EXPECT_TRUE(replica->compute(number, batch->inputs, batch->targets).ok());
@@ -112,6 +112,68 @@ TEST(Training, GoesOnWithoutAWorkerThatLeaves) {
   EXPECT_LE(run->workers, 2u);
   ASSERT_EQ(run->lost.size(), 1u);
   EXPECT_NE(run->lost[0].message().find("worker-1"), std::string_view::npos);
+}
+
+// It has a part again, and no bit is lost by it either.
+TEST(Training, TakesAWorkerBack) {
+  Cluster cluster(3);
+  TrainingRunOptions options = options_for(3);
+  options.hub.steps = 1'000'000;
+  options.retry_interval = std::chrono::milliseconds(1);
+  int64_t after = -1;  // steps since it is back
+  options.on_step = [&](int64_t step, double) {
+    if (step == 1) cluster.start(1);  // in the place of the one that was there
+    if (after >= 0) ++after;
+  };
+  options.on_return = [&](int worker) {
+    EXPECT_EQ(worker, 1);
+    after = 0;
+  };
+  options.cancelled = [&] { return after >= 3; };
+  const auto run = trained(cluster, make_lesson(), options);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(run->lost.size(), 1u);
+  EXPECT_EQ(run->joined_again, 1);
+  EXPECT_EQ(run->differing, 0);
+  EXPECT_EQ(run->hash, hash_alone(make_lesson(), std::ssize(run->losses)));
+}
+
+// B11: what another hub learns from the checkpoint on is what the first would have learned, also
+// with codecs that carry errors from step to step.
+TEST(Training, GoesOnFromACheckpoint) {
+  Cluster cluster(3);
+  for (const learn::CodecKind kind : {learn::CodecKind::kOneBit, learn::CodecKind::kPowerSgd}) {
+    TrainingRunOptions options = options_for(3);
+    options.hub.fixed_shares = true;
+    const auto whole = trained(cluster, make_lesson(kind), options);
+    ASSERT_TRUE(whole.ok()) << whole.status().message();
+    options.save_every = 2;
+    options.on_checkpoint = [&](const learn::HubSession::State& state) {
+      options.resume = state;
+      return Status();
+    };
+    options.cancelled = [&] { return !options.resume.empty(); };
+    ASSERT_TRUE(trained(cluster, make_lesson(kind), options).ok());
+    ASSERT_FALSE(options.resume.empty());
+    options.cancelled = [] { return false; };
+    options.save_every = 0;
+    auto rest = trained(cluster, make_lesson(kind), options);
+    ASSERT_TRUE(rest.ok()) << rest.status().message();
+    EXPECT_EQ(rest->first_step, 2);
+    EXPECT_EQ(std::ssize(rest->losses), kSteps - 2);
+    EXPECT_EQ(rest->hash, whole->hash) << name_of(kind);
+    std::erase_if(options.resume, [](const auto& one) { return one.first.starts_with("worker/"); });
+    rest = trained(cluster, make_lesson(kind), options);
+    ASSERT_TRUE(rest.ok()) << rest.status().message();
+    EXPECT_NE(rest->hash, whole->hash) << "the errors of workers matter";
+  }
+}
+
+TEST(Training, RefusesACheckpointOfAnotherRun) {
+  Cluster cluster(1);
+  TrainingRunOptions options = options_for(1);
+  options.resume = {{"hub.steps", Tensor::of<int64_t>({}, {2})}};
+  EXPECT_EQ(trained(cluster, make_lesson(), options).status().code(), Code::kCorrupt);
 }
 
 TEST(Training, FailsWhereNobodyCanLearn) {

@@ -14,6 +14,7 @@
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "chaos_page.h"
+#include "chaos_train.h"
 #include "chaos_view.h"
 #include "cluster_commands.h"
 #include "shoal/base/atomic_file.h"
@@ -40,13 +41,16 @@ Examples:
   shoal chaos --sim --histories 20000 --seed 1     simulated clusters, faults of all kinds
   shoal chaos --overload 10 --clients 200 --seconds 60 --kills 1   ten times as many requests as
                                                    workers can answer, and a kill every second
+  shoal chaos --train --kills 20 --workers 3       workers learn, and are killed meanwhile
+  shoal chaos --train --sim --histories 10000      the same simulated; the hub is killed, too
 Workers are processes of this machine, and what happens between them does so in these: it takes no
 privileges. Points of a request: submitted, input-arrives, piece-arrives, computing, computed,
 answer-arrives; of a worker that is folded in again: deploying, ready. A simulated history that
 breaks a promise is named by its seed, and happens again with '--histories 1 --seed' and that.)";
 
 struct Flags {
-  bool sim = false;
+  bool sim = false, train = false;
+  std::string codec = "f32";
   uint64_t histories = 1000;
   size_t workers = 5;
   std::string cluster;  // emulated devices in their place: cluster.toml
@@ -320,6 +324,17 @@ Outcome run_on_processes(const Flags& flags) {
   return {};
 }
 
+Outcome train_under_faults(const Flags& flags) {
+  const ChaosTrainFlags train{.model = flags.model,
+                              .codec = flags.codec,
+                              .workers = flags.workers,
+                              .kills = flags.run.faults.kills,
+                              .seed = flags.run.seed,
+                              .histories = flags.histories,
+                              .json = flags.json};
+  return flags.sim ? train_in_histories(train) : train_on_processes(train);
+}
+
 void add_counts(Command& command, chaos::FaultCounts& counts) {
   const auto add = [&](const char* name, size_t& count, const char* help) {
     command.add_option(name, count, help)->check(in_range(0, 1'000'000))->group("Faults");
@@ -413,6 +428,12 @@ void add_chaos(Command& app, Action& action) {
   command->add_option("--histories", flags->histories, "How many of them")
       ->check(in_range(1, 100'000'000))
       ->capture_default_str();
+  Option* train = command->add_flag("--train", flags->train,
+                                    "Workers learn a network, in place of answering requests");
+  command->add_option("--codec", flags->codec, "How their gradients travel, as in shoal train")
+      ->check(one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk"}))
+      ->needs(train)
+      ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_option("--html", flags->html,
                       "Write a page about the faults and what became of requests");
@@ -425,6 +446,7 @@ void add_chaos(Command& app, Action& action) {
       if (!flags->html.empty() && (flags->sim || is_overload)) {
         return {Exit::kUsage, "--html shows faults of processes, not --sim or --overload"};
       }
+      if (flags->train) return train_under_faults(*flags);
       return flags->sim ? report(*flags, simulate(*flags)) : run_on_processes(*flags);
     };
   });

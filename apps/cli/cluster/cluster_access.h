@@ -23,6 +23,7 @@ class ClusterAccess {
                                                      Progress progress = nullptr);
 
   cluster::ClusterConnection& connection() { return *connection_; }
+  const cluster::ClusterConnection& connection() const { return *connection_; }
   cluster::Coordinator& coordinator() { return connection_->coordinator(); }
   Result<plan::ClusterProfile> profile(const Graph& graph) { return connection_->profile(graph); }
   bool emulated() const { return emulation_.is_on(); }

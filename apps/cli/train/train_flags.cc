@@ -211,6 +211,23 @@ void TogetherFlags::add_to(Command& command) {
   command.add_flag("--all-workers", all_workers, "Also where one of them alone is faster")
       ->needs(cluster)
       ->group(kTogether);
+  command
+      .add_flag("--fixed-shares", fixed_shares,
+                "The same for all workers, whatever their speeds: codecs learn the same each time")
+      ->needs(cluster)
+      ->group(kTogether);
+  command
+      .add_option("--slack", slack,
+                  "A step ends without workers that take so many times as long; 0: it waits")
+      ->check(in_range(0.0, 1e6))
+      ->needs(cluster)
+      ->group(kTogether);
+  command
+      .add_option("--straggler", straggler,
+                  "In each step another emulated worker takes so many times as long")
+      ->check(in_range(1.0, 1000.0))
+      ->needs(cluster)
+      ->group(kTogether);
   command.add_flag("--let-sleep", lets_sleep, "Do not keep radios awake")
       ->needs(cluster)
       ->group(kTogether);

@@ -17,7 +17,9 @@ struct TogetherFlags {
   int64_t steps = 0;    // 0: as many as the epochs have
   std::string codec = "f32";
   int64_t micro_batches = 8;
-  bool all_workers = false, lets_sleep = false;
+  bool all_workers = false, lets_sleep = false, fixed_shares = false;
+  double slack = 0;
+  double straggler = 1;  // in each step another emulated worker takes so many times as long
 
   void add_to(Command& command);
 };

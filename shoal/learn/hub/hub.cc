@@ -12,6 +12,7 @@ using Kind = HubAction::Kind;
 
 constexpr size_t kRemembered = 5;  // speeds; their median is not moved by one slow step
 constexpr int kSkipped = 16;       // steps without a share, after which one micro-batch is tried
+constexpr size_t kMostLeft = 2;    // steps that ended without a worker; WorkerSession keeps as many
 
 double seconds_between(Hub::Time begin, Hub::Time end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -45,6 +46,13 @@ void Hub::remember_speed(Worker& worker, double seconds, double done) {
   if (worker.seconds.size() > kRemembered) worker.seconds.pop_front();
 }
 
+// It is waited for since the first assignment that it has not answered.
+void Hub::note_answer(Worker& worker) {
+  worker.unanswered.reset();
+  if (worker.work) worker.unanswered = worker.work->since;
+  if (!worker.left.empty()) worker.unanswered = worker.left.begin()->second.since;
+}
+
 void Hub::join(int worker, Time now) {
   if (over_) {
     actions_.push_back({.kind = Kind::kGoodbye, .worker = worker});
@@ -71,41 +79,47 @@ void Hub::applied(int worker, const Applied& report, Time now) {
   const auto found = workers_.find(worker);
   if (found == workers_.end()) return;
   Worker& sender = found->second;
-  sender.unanswered.reset();
-  if (sender.work) sender.unanswered = sender.work->since;
-  if (sender.left && sender.left->step == report.step) {
+  if (const auto left = sender.left.find(report.step); left != sender.left.end()) {
     // Half of one more, as it was somewhere in the next.
-    const auto done = std::clamp<int64_t>(report.done, 0, sender.left->range.size());
-    remember_speed(sender, seconds_between(sender.left->since, now),
+    const auto done = std::clamp<int64_t>(report.done, 0, left->second.range.size());
+    remember_speed(sender, seconds_between(left->second.since, now),
                    static_cast<double>(done) + 0.5);
-    sender.left.reset();
   }
-  if (report.equal) return;
-  release(worker);  // what it computes now comes from wrong weights
-  send_state(worker, now);
+  // What it pushed before came before.
+  sender.left.erase(sender.left.begin(), sender.left.upper_bound(report.step));
+  note_answer(sender);
+  if (!report.equal) {
+    release(worker);  // what it computes now comes from wrong weights
+    send_state(worker, now);
+  }
   advance(now);
 }
 
 Verdict Hub::verdict(int worker, int64_t step, int64_t first, int64_t end) const {
   const auto found = workers_.find(worker);
   if (found == workers_.end()) return Verdict::kRefuse;
-  const auto is_of = [&](const std::optional<Work>& work) {
-    return work && work->step == step && work->range.first == first && work->range.end == end;
+  const auto is_of = [&](const Work& work) {
+    return work.step == step && work.range.first == first && work.range.end == end;
   };
-  if (is_of(found->second.work)) return Verdict::kAccept;
-  return is_of(found->second.left) ? Verdict::kLate : Verdict::kRefuse;
+  const Worker& sender = found->second;
+  if (sender.work && is_of(*sender.work)) return Verdict::kAccept;
+  const auto left = sender.left.find(step);
+  return left != sender.left.end() && is_of(left->second) ? Verdict::kLate : Verdict::kRefuse;
 }
 
 Verdict Hub::push(int worker, int64_t step, int64_t first, int64_t end, Time now, double seconds) {
   const Verdict verdict = this->verdict(worker, step, first, end);
   if (verdict == Verdict::kRefuse) return verdict;
   Worker& sender = workers_[worker];
-  std::optional<Work>& work = verdict == Verdict::kLate ? sender.left : sender.work;
-  remember_speed(sender, seconds > 0 ? seconds : seconds_between(work->since, now),
-                 static_cast<double>(work->range.size()));
-  work.reset();
-  sender.unanswered.reset();
-  if (sender.work) sender.unanswered = sender.work->since;
+  const Time since = verdict == Verdict::kLate ? sender.left.at(step).since : sender.work->since;
+  remember_speed(sender, seconds > 0 ? seconds : seconds_between(since, now),
+                 static_cast<double>(end - first));
+  if (verdict == Verdict::kLate) {
+    sender.left.erase(step);
+  } else {
+    sender.work.reset();
+  }
+  note_answer(sender);
   if (verdict == Verdict::kAccept) accepted_ += end - first;
   advance(now);
   return verdict;
@@ -126,7 +140,8 @@ void Hub::lose(int worker, Time now) {
 std::vector<int> Hub::idle_workers() const {
   std::vector<int> idle;
   for (const auto& [number, worker] : workers_) {
-    if (!worker.joining && !worker.work) idle.push_back(number);
+    const bool is_idle = !worker.joining && !worker.work && worker.left.size() < kMostLeft;
+    if (is_idle) idle.push_back(number);
   }
   return idle;
 }
@@ -177,8 +192,9 @@ void Hub::assign(Range range, Time now) {
   std::vector<double> seconds = speeds_of(idle);
   const bool is_known = seconds[0] > 0;
   if (!is_known) std::ranges::fill(seconds, 1.0);
-  std::vector<int64_t> shares = shares_of(seconds, range.size());
-  try_slow_ones(idle, shares);
+  const std::vector<double> equal(idle.size(), 1.0);
+  std::vector<int64_t> shares = shares_of(options_.fixed_shares ? equal : seconds, range.size());
+  if (!options_.fixed_shares) try_slow_ones(idle, shares);
   double slowest = 0;
   int64_t first = range.first;
   for (size_t i = 0; i < idle.size(); ++i) {
@@ -205,7 +221,7 @@ void Hub::end_step(Time now) {
   missing_.clear();
   running_ = false;
   for (auto& [number, worker] : workers_) {
-    if (worker.work) worker.left = std::exchange(worker.work, std::nullopt);
+    if (const auto work = std::exchange(worker.work, std::nullopt)) worker.left[work->step] = *work;
   }
   advance(now);
 }

@@ -13,7 +13,8 @@
 // and with an exact codec the bits are those of an undisturbed run.
 // A straggler: where `slack` is set, the step ends without it once it takes that much longer than
 // the step should. It stops when the merged step reaches it, carries what it has computed along in
-// its own error buffer, and has a part in the next step.
+// its own error buffer, and has a part in the next step. One that two steps in a row ended without
+// has none until it answers: a worker has to keep what it pushed until it cannot be late.
 // A worker whose weights differ from the hub's is sent the state again.
 #pragma once
 
@@ -35,6 +36,9 @@ struct HubOptions {
   // A step ends without a worker when it has taken this many times what it should, and more than
   // half of it has come. 0: never, so that every step is complete.
   double slack = 0;
+  // Shares are equal, whatever the speeds: where a codec loses something, what is learned depends
+  // on who computes what, and would not be the same twice.
+  bool fixed_shares = false;
   Duration least_wait = std::chrono::milliseconds(20);  // of a step, before it ends so
   Duration drop_after = std::chrono::seconds(60);       // for a worker that does not answer
   Duration timeout = std::chrono::seconds(60);          // without any worker
@@ -119,13 +123,14 @@ class Hub {
   struct Worker {
     std::optional<Time> joining = {};     // since when; nothing if it has the state
     std::optional<Work> work = {};        // of this step
-    std::optional<Work> left = {};        // of one that ended without it, until it answers
+    std::map<int64_t, Work> left = {};    // by step: of those that ended without it, unanswered
     std::optional<Time> unanswered = {};  // since its first assignment without an answer
     int skipped = 0;                      // steps in a row without a share
     std::deque<double> seconds = {};      // per micro-batch, of the last ones
   };
 
   static void remember_speed(Worker& worker, double seconds, double done);
+  static void note_answer(Worker& worker);
   void send_state(int worker, Time now);
   void release(int worker);  // of its work
   void assign(Range range, Time now);

@@ -89,6 +89,41 @@ TEST(Hub, GivesTheWorkOfALostWorkerToTheOthers) {
   EXPECT_TRUE(hub.is_over());
 }
 
+// Two steps ended without it: what it pushes for them is late, and until then it is asked for
+// nothing more.
+TEST(Hub, AsksAStragglerForNothingUntilItAnswers) {
+  Hub hub({.levels = 2, .steps = 9, .slack = 1.1, .fixed_shares = true});
+  join(hub, 3);
+  const int straggler = 2;
+  std::vector<HubAction> left;
+  int64_t now = 0;
+  const auto do_step = [&](bool with_straggler) {
+    const std::vector<HubAction> given = assignments(hub);
+    now += 20;
+    for (const HubAction& task : given) {
+      if (task.worker == straggler && !with_straggler) {
+        left.push_back(task);
+      } else {
+        EXPECT_EQ(hub.push(task.worker, task.step, task.first, task.end, at(now)),
+                  Verdict::kAccept);
+      }
+    }
+    now += 100;
+    hub.tick(at(now));
+    return given.size();
+  };
+  EXPECT_EQ(do_step(true), 3u);
+  EXPECT_EQ(do_step(false), 3u);
+  EXPECT_EQ(do_step(false), 3u);
+  EXPECT_EQ(do_step(false), 2u);
+  ASSERT_EQ(left.size(), 2u);
+  for (const HubAction& late : left) {
+    EXPECT_EQ(hub.push(straggler, late.step, late.first, late.end, at(now)), Verdict::kLate);
+  }
+  EXPECT_EQ(do_step(true), 2u);
+  EXPECT_EQ(do_step(true), 3u);
+}
+
 TEST(Hub, RefusesWhatItDidNotAskFor) {
   Hub hub({.levels = 2, .steps = 2});
   join(hub, 1);

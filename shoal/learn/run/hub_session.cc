@@ -1,6 +1,7 @@
 #include "shoal/learn/run/hub_session.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "shoal/base/overloaded.h"
 #include "shoal/train/step_count.h"
@@ -9,8 +10,35 @@ namespace shoal::learn {
 namespace {
 
 constexpr const char* kSteps = "hub.steps";
-constexpr std::string_view kTrainer = "trainer/", kCodec = "hub/";
+constexpr std::string_view kTrainer = "trainer/", kCodec = "hub/", kWorker = "worker/";
 constexpr size_t kHashes = 64;  // a worker that is further behind is sent the state again
+
+using State = HubSession::State;
+
+std::string prefix_of(int worker) { return std::string(kWorker) + std::to_string(worker) + "/"; }
+
+void put_copies(const State& from, std::string_view prefix, State& to) {
+  for (const auto& [name, tensor] : from) to[std::string(prefix) + name] = tensor.clone();
+}
+
+// The tensors whose names begin so, under the rest of their names.
+State part_of(const State& state, std::string_view prefix) {
+  State part;
+  for (const auto& [name, tensor] : state) {
+    if (name.starts_with(prefix)) part[name.substr(prefix.size())] = tensor;
+  }
+  return part;
+}
+
+// The worker of a name that begins with prefix_of() it; nothing for another name.
+std::optional<int> worker_of(std::string_view name) {
+  if (!name.starts_with(kWorker)) return std::nullopt;
+  name.remove_prefix(kWorker.size());
+  int worker = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), worker);
+  const bool is_number = error == std::errc() && end != name.data() + name.size() && *end == '/';
+  return is_number && worker >= 0 ? std::optional(worker) : std::nullopt;
+}
 
 }  // namespace
 
@@ -24,13 +52,26 @@ Result<HubSession> HubSession::create(Device& device, const Graph& network,
 }
 
 void HubSession::join(int worker, Time now) {
+  forget(worker);
   hub_.join(worker, now);
   carry_out();
 }
 
 void HubSession::lose(int worker, Time now) {
+  forget(worker);
   hub_.lose(worker, now);
   carry_out();
+}
+
+// What it carried is lost with it, and no checkpoint waits for it.
+void HubSession::forget(int worker) {
+  const auto carried = carried_.find(worker);
+  if (carried != carried_.end()) {
+    lost_norms_.push_back(carried->second);
+    carried_.erase(carried);
+  }
+  if (saving_) saving_->awaited.erase(worker);
+  finish_checkpoint();
 }
 
 void HubSession::tick(Time now) {
@@ -40,6 +81,7 @@ void HubSession::tick(Time now) {
 
 void HubSession::drop(int worker, Time now) {
   dropped_.push_back(worker);
+  forget(worker);
   hub_.lose(worker, now);
 }
 
@@ -50,20 +92,57 @@ void HubSession::handle(int worker, std::span<const std::byte> bytes, Time now) 
 }
 
 Status HubSession::take(int worker, const ToHub& message, Time now) {
-  return std::visit(Overloaded{[&](const SyncedMessage&) {
-                                 hub_.synced(worker, now);
-                                 return Status();
-                               },
-                               [&](const PushMessage& m) { return take_push(worker, m, now); },
-                               [&](const AppliedMessage& m) {
-                                 const auto known = hashes_.find(m.step);
-                                 const bool equal =
-                                     known != hashes_.end() && known->second == m.hash;
-                                 differing_ += equal ? 0 : 1;
-                                 hub_.applied(worker, {m.step, equal, m.done}, now);
-                                 return Status();
-                               }},
-                    message);
+  return std::visit(
+      Overloaded{[&](const SyncedMessage&) {
+                   codecs_.erase(worker);
+                   hub_.synced(worker, now);
+                   return Status();
+                 },
+                 [&](const PushMessage& m) { return take_push(worker, m, now); },
+                 [&](const AppliedMessage& m) { return take_applied(worker, m, now); },
+                 [&](const SavedMessage& m) { return take_saved(worker, m); }},
+      message);
+}
+
+Status HubSession::take_applied(int worker, const AppliedMessage& applied, Time now) {
+  const auto known = hashes_.find(applied.step);
+  const bool equal = known != hashes_.end() && known->second == applied.hash;
+  differing_ += equal ? 0 : 1;
+  carried_[worker] = applied.carried;
+  hub_.applied(worker, {applied.step, equal, applied.done}, now);
+  return {};
+}
+
+// The codec of the hub's replica, which sends nothing, says whether it is the state of such a
+// codec.
+Status HubSession::take_saved(int worker, const SavedMessage& saved) {
+  if (!saving_ || saving_->step != saved.step || saving_->awaited.erase(worker) == 0) return {};
+  SHOAL_TRY(replica_.codec().gradients().restore(saved.codec));
+  put_copies(saved.codec, prefix_of(worker), saving_->state);
+  finish_checkpoint();
+  return {};
+}
+
+// Of what is before `step`. There is no other one until it is complete: if it were given up for the
+// next, one slow worker that has no share would prevent all.
+void HubSession::begin_checkpoint(int64_t step) {
+  saving_ = Saving{.step = step};
+  saved_ = step;
+  State& state = saving_->state;
+  state[kSteps] = Tensor::of<int64_t>({}, {step});
+  put_copies(replica_.trainer().state(), kTrainer, state);
+  put_copies(merger_.codec().gradients().state(), kCodec, state);
+  for (const int worker : hub_.workers()) {
+    saving_->awaited.insert(worker);
+    send(worker, SaveMessage{step});
+  }
+  finish_checkpoint();
+}
+
+void HubSession::finish_checkpoint() {
+  if (!saving_ || !saving_->awaited.empty()) return;
+  checkpoint_ = std::move(saving_->state);
+  saving_.reset();
 }
 
 // One that was not asked for is dropped without more: its sender may have been sent the state anew
@@ -84,6 +163,14 @@ void HubSession::send(int worker, const ToWorker& message) {
   letters_.push_back({worker, std::make_shared<const std::vector<std::byte>>(encode(message)), {}});
 }
 
+void HubSession::send_state(const HubAction& action) {
+  StateMessage message{action.step, replica_.trainer().state(), {}};
+  if (const auto codec = codecs_.find(action.worker); codec != codecs_.end()) {
+    message.codec = codec->second;
+  }
+  send(action.worker, message);
+}
+
 Status HubSession::merge(int64_t step) {
   SHOAL_ASSIGN(Merger::Merged merged, merger_.finish());
   const double rate = rate_(step);
@@ -94,6 +181,7 @@ Status HubSession::merge(int64_t step) {
   const auto pull = std::make_shared<const std::vector<std::byte>>(
       encode(ToWorker(PullMessage{step, rate, std::move(merged.message)})));
   for (const int worker : hub_.workers()) letters_.push_back({worker, pull, {}});
+  if (save_every_ > 0 && !saving_ && step + 1 >= saved_ + save_every_) begin_checkpoint(step + 1);
   return {};
 }
 
@@ -103,7 +191,7 @@ void HubSession::carry_out() {
     if (!status_.ok()) return;
     switch (action.kind) {
       case Kind::kSendState:
-        send(action.worker, StateMessage{action.step, replica_.trainer().state()});
+        send_state(action);
         break;
       case Kind::kAssign:
         send(action.worker, AssignMessage{action.step, action.first, action.end});
@@ -114,6 +202,7 @@ void HubSession::carry_out() {
         break;
       case Kind::kDrop:
         dropped_.push_back(action.worker);
+        forget(action.worker);
         break;
       case Kind::kGoodbye:
         send(action.worker, GoodbyeMessage{});
@@ -125,27 +214,21 @@ void HubSession::carry_out() {
   }
 }
 
-std::map<std::string, Tensor> HubSession::state() const {
-  std::map<std::string, Tensor> state{{kSteps, Tensor::of<int64_t>({}, {hub_.step()})}};
-  for (const auto& [name, tensor] : replica_.trainer().state()) {
-    state[std::string(kTrainer) + name] = tensor;
-  }
-  for (const auto& [name, tensor] : merger_.codec().gradients().state()) {
-    state[std::string(kCodec) + name] = tensor;
-  }
-  return state;
-}
-
-Status HubSession::restore(const std::map<std::string, Tensor>& state) {
-  std::map<std::string, Tensor> trainer, codec;
-  for (const auto& [name, tensor] : state) {
-    if (name.starts_with(kTrainer)) trainer[name.substr(kTrainer.size())] = tensor;
-    if (name.starts_with(kCodec)) codec[name.substr(kCodec.size())] = tensor;
-  }
+Status HubSession::restore(const State& state) {
   SHOAL_ASSIGN(const int64_t steps, train::steps_from(state, kSteps));
-  SHOAL_TRY(merger_.codec().gradients().restore(codec));
-  SHOAL_TRY(replica_.trainer().restore(trainer));
+  std::map<int, State> codecs;
+  for (const auto& [name, tensor] : state) {
+    const std::optional<int> worker = worker_of(name);
+    if (worker && !codecs.contains(*worker)) codecs[*worker] = part_of(state, prefix_of(*worker));
+  }
+  for (const auto& [worker, codec] : codecs) {
+    SHOAL_TRY(replica_.codec().gradients().restore(codec));
+  }
+  SHOAL_TRY(merger_.codec().gradients().restore(part_of(state, kCodec)));
+  SHOAL_TRY(replica_.trainer().restore(part_of(state, kTrainer)));
+  codecs_ = std::move(codecs);
   hub_.resume(steps);
+  saved_ = steps;
   return {};
 }
 

@@ -1,12 +1,18 @@
 // HubSession: the hub's part of a training run, between messages: the decider (Hub), the sums
 // (Merger), and a replica, which every worker must be equal to and gets its state from. Without
 // I/O, as WorkerSession.
+//
+// A checkpoint is made between two steps. It has the trainer, the hub's codec, and the codec of
+// every worker, which each sends when it has applied the step before and has not begun the next: so
+// a run that goes on from there learns, bit by bit, what the undisturbed one learns, if its shares
+// are the same (HubOptions::fixed_shares, or an exact codec) and it waits for all workers.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,10 +63,17 @@ class HubSession {
   const Replica& replica() const { return replica_; }
   uint64_t hash() const { return hash_of_learned(replica_.trainer()); }
 
-  // What another process needs to go on from here: trainer, codec of the hub, number of the step.
-  // Shares memory with the session. restore() is for a session in which nothing has happened.
-  std::map<std::string, Tensor> state() const;
-  Status restore(const std::map<std::string, Tensor>& state);
+  // Makes a checkpoint after every so many steps, or more where a worker takes so long to send its
+  // part; 0: none.
+  void save_every(int64_t steps) { save_every_ = steps; }
+  // What another process needs to go on from a step, once all workers have sent their parts;
+  // nothing where none was made since the last call. A worker that is lost meanwhile has no part.
+  using State = std::map<std::string, Tensor>;
+  std::optional<State> take_checkpoint() { return std::exchange(checkpoint_, std::nullopt); }
+  // For a session in which nothing has happened. kCorrupt for a state of another run.
+  Status restore(const State& state);
+  // Norms of what lost workers had carried along: gradients that nobody will see.
+  const std::vector<double>& lost_norms() const { return lost_norms_; }
 
  private:
   HubSession(Replica replica, Merger merger, const HubOptions& hub, Rate rate)
@@ -70,7 +83,13 @@ class HubSession {
         rate_(std::move(rate)) {}
   Status take(int worker, const ToHub& message, Time now);
   Status take_push(int worker, const PushMessage& push, Time now);
+  Status take_applied(int worker, const AppliedMessage& applied, Time now);
+  Status take_saved(int worker, const SavedMessage& saved);
+  void begin_checkpoint(int64_t step);
+  void forget(int worker);
+  void finish_checkpoint();
   void send(int worker, const ToWorker& message);
+  void send_state(const HubAction& action);
   void drop(int worker, Time now);
   void carry_out();
   Status merge(int64_t step);
@@ -84,6 +103,17 @@ class HubSession {
   std::vector<double> computed_seconds_;
   double longest_ = 0;  // of this step
   int64_t differing_ = 0;
+  struct Saving {
+    int64_t step = 0;
+    State state = {};
+    std::set<int> awaited = {};  // workers
+  };
+  int64_t save_every_ = 0, saved_ = 0;  // the second: the step of the last checkpoint
+  std::optional<Saving> saving_;
+  std::optional<State> checkpoint_;
+  std::map<int, State> codecs_;    // of a checkpoint, for workers that do not have them yet
+  std::map<int, double> carried_;  // norms, by worker
+  std::vector<double> lost_norms_;
   std::vector<Letter> letters_;
   std::vector<int> dropped_;
   Status status_;

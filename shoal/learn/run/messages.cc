@@ -140,25 +140,32 @@ std::vector<std::byte> encode(const ToWorker& message) {
           [&](const StateMessage& m) {
             writer.put(m.step);
             put_tensors(writer, m.state);
+            put_tensors(writer, m.codec);
           },
           [&](const AssignMessage& m) { writer.put(m.step).put(m.first).put(m.end); },
           [&](const PullMessage& m) { writer.put(m.step).put(m.rate_factor).put_long(m.merged); },
-          [&](const LateMessage& m) { writer.put(m.step); }, [](const GoodbyeMessage&) {}},
+          [&](const LateMessage& m) { writer.put(m.step); }, [](const GoodbyeMessage&) {},
+          [&](const SaveMessage& m) { writer.put(m.step); }},
       message);
   return writer.take();
 }
 
 std::vector<std::byte> encode(const ToHub& message) {
   Writer writer(message.index());
-  std::visit(
-      Overloaded{[&](const SyncedMessage& m) { writer.put(m.step); },
-                 [&](const PushMessage& m) {
-                   const Contribution& c = m.contribution;
-                   writer.put(m.step).put(c.first).put(c.end).put(c.loss);
-                   writer.put(m.seconds).put_long(c.message);
-                 },
-                 [&](const AppliedMessage& m) { writer.put(m.step).put(m.hash).put(m.done); }},
-      message);
+  std::visit(Overloaded{[&](const SyncedMessage& m) { writer.put(m.step); },
+                        [&](const PushMessage& m) {
+                          const Contribution& c = m.contribution;
+                          writer.put(m.step).put(c.first).put(c.end).put(c.loss);
+                          writer.put(m.seconds).put_long(c.message);
+                        },
+                        [&](const AppliedMessage& m) {
+                          writer.put(m.step).put(m.hash).put(m.done).put(m.carried);
+                        },
+                        [&](const SavedMessage& m) {
+                          writer.put(m.step);
+                          put_tensors(writer, m.codec);
+                        }},
+             message);
   return writer.take();
 }
 
@@ -168,7 +175,8 @@ Result<ToWorker> decode_for_worker(std::span<const std::byte> bytes) {
   ToWorker message;
   if (kind == ToWorker(StateMessage()).index()) {
     const auto step = reader.get<int64_t>();
-    message = StateMessage{step, get_tensors(reader)};
+    auto state = get_tensors(reader);
+    message = StateMessage{step, std::move(state), get_tensors(reader)};
   } else if (kind == ToWorker(AssignMessage()).index()) {
     const auto step = reader.get<int64_t>();
     const auto first = reader.get<int64_t>();
@@ -182,6 +190,8 @@ Result<ToWorker> decode_for_worker(std::span<const std::byte> bytes) {
     message = LateMessage{reader.get<int64_t>()};
   } else if (kind == ToWorker(GoodbyeMessage()).index()) {
     message = GoodbyeMessage{};
+  } else if (kind == ToWorker(SaveMessage()).index()) {
+    message = SaveMessage{reader.get<int64_t>()};
   } else {
     return corrupt_message();
   }
@@ -207,7 +217,13 @@ Result<ToHub> decode_for_hub(std::span<const std::byte> bytes) {
   } else if (kind == ToHub(AppliedMessage()).index()) {
     const auto step = reader.get<int64_t>();
     const auto hash = reader.get<uint64_t>();
-    message = AppliedMessage{step, hash, reader.get<int64_t>()};
+    const auto done = reader.get<int64_t>();
+    const auto carried = reader.get<double>();
+    if (!(carried >= 0 && std::isfinite(carried))) reader.refuse();
+    message = AppliedMessage{step, hash, done, carried};
+  } else if (kind == ToHub(SavedMessage()).index()) {
+    const auto step = reader.get<int64_t>();
+    message = SavedMessage{step, get_tensors(reader)};
   } else {
     return corrupt_message();
   }

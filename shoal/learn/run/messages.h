@@ -16,10 +16,12 @@
 
 namespace shoal::learn {
 
-// To a worker. All that a trainer needs to go on from `step`, as train::Trainer::state().
+// To a worker. All that a trainer needs to go on from `step`, as train::Trainer::state(), and where
+// the hub goes on from a checkpoint, the worker's codec in that, as GradientCodec::state().
 struct StateMessage {
   int64_t step = 0;
   std::map<std::string, Tensor> state = {};
+  std::map<std::string, Tensor> codec = {};  // empty: the codec stays as it is
 };
 // Compute the micro-batches [first, end) of the step.
 struct AssignMessage {
@@ -37,8 +39,12 @@ struct LateMessage {
 };
 // The run is over.
 struct GoodbyeMessage {};
-using ToWorker =
-    std::variant<StateMessage, AssignMessage, PullMessage, LateMessage, GoodbyeMessage>;
+// A checkpoint is made before this step: send the state of the codec.
+struct SaveMessage {
+  int64_t step = 0;
+};
+using ToWorker = std::variant<StateMessage, AssignMessage, PullMessage, LateMessage, GoodbyeMessage,
+                              SaveMessage>;
 
 // To the hub. The worker has the state of the step.
 struct SyncedMessage {
@@ -54,8 +60,14 @@ struct AppliedMessage {
   int64_t step = 0;
   uint64_t hash = 0;  // of its weights
   int64_t done = 0;
+  double carried = 0;  // GradientCodec::carried_norm(): what is lost if the worker is
 };
-using ToHub = std::variant<SyncedMessage, PushMessage, AppliedMessage>;
+// The worker's codec before the step, as GradientCodec::state().
+struct SavedMessage {
+  int64_t step = 0;
+  std::map<std::string, Tensor> codec = {};
+};
+using ToHub = std::variant<SyncedMessage, PushMessage, AppliedMessage, SavedMessage>;
 
 std::vector<std::byte> encode(const ToWorker& message);
 std::vector<std::byte> encode(const ToHub& message);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -42,6 +43,7 @@ class WorkerSession {
   Status assign(const AssignMessage& message);
   Status pull(const PullMessage& message);
   Status carry(const LateMessage& message);
+  Status save(const SaveMessage& message);
 
   struct Task {
     AssignMessage range;
@@ -52,7 +54,7 @@ class WorkerSession {
   Source source_;
   std::optional<int64_t> step_;  // nothing before the state has come
   std::optional<Task> task_;
-  std::optional<PushMessage> pushed_;  // the last
+  std::map<int64_t, Contribution> pushed_;  // by step: the last ones, which may be late
   std::vector<ToHub> messages_;
   bool over_ = false;
 };

@@ -1,0 +1,118 @@
+// SimulatedTraining: a training run in virtual time. The hub and its workers are the sessions of a
+// real run (learn/run) and exchange the bytes that would travel; channels, processes and the disk
+// are simulated. Messages of a channel arrive in order, after random delays. What happens follows
+// from the seed alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/chaos/simulated/clock.h"
+#include "shoal/learn/run/hub_session.h"
+#include "shoal/learn/run/worker_session.h"
+
+namespace shoal::chaos {
+
+// What is learned, from what.
+struct TrainingTask {
+  Graph network;  // for one micro-batch
+  train::TrainerOptions trainer = {};
+  learn::WorkerSession::Source source;
+};
+
+struct TrainingFaults {
+  int kills = 0;      // of workers, at random moments; they come back
+  int hub_kills = 0;  // another hub goes on from the last checkpoint
+  int damages = 0;    // merged steps that reach a worker's weights damaged
+  int stalls = 0;     // messages that come late, with all behind them
+};
+
+struct SimulatedTrainingOptions {
+  learn::ExchangeOptions exchange = {};
+  learn::HubOptions hub = {};
+  int workers = 1;
+  int64_t save_every = 1;  // steps between checkpoints
+  TrainingFaults faults = {};
+  uint64_t seed = 1;
+};
+
+// What became of a run.
+struct TrainingFigures {
+  int64_t steps = 0;  // merged by all hubs
+  int kills = 0, hub_kills = 0, damages = 0, stalls = 0;
+  int64_t hub_steps_lost = 0;       // merged, and merged again by the next hub
+  int64_t most_hub_steps_lost = 0;  // by one kill
+  int64_t micro_batches = 0;        // computed
+  int64_t differing = 0;            // times that the hub found other weights
+  Time longest_recovery{0};         // from a loss that was noticed to the next merged step
+};
+
+// REQUIRES: device and task outlive it.
+class SimulatedTraining {
+ public:
+  SimulatedTraining(Device& device, const TrainingTask& task,
+                    const SimulatedTrainingOptions& options);
+  ~SimulatedTraining();
+
+  // Until the run is over and everything on its way has arrived. Fails as the sessions do, and with
+  // kInternal where the run does not end, does not do its steps, drops a worker, or a worker's
+  // weights are not the hub's in the end.
+  Status run();
+
+  const TrainingFigures& figures() const { return figures_; }
+  const std::vector<double>& losses() const { return losses_; }  // of the last hub
+  uint64_t hash() const { return hash_; }                        // of what was learned
+  Time now() const { return clock_.now(); }
+
+ private:
+  struct Worker {
+    std::unique_ptr<learn::WorkerSession> session;
+    int life = 0;
+    bool is_member = false;  // joined a hub that was not over
+    bool is_working = false;
+    bool is_damaged = false;  // since it was last sent the state
+    bool is_found = false;    // and the hub has been told so
+    Time last_in{0}, last_out{0};
+  };
+
+  learn::Hub::Time hub_now() const { return learn::Hub::Time(clock_.now()); }
+  Time expected_time() const;
+  Time delay(Time& last);
+  void start_hub(Time delay);
+  void kill_hub();
+  void start(size_t i);
+  void join(size_t i);
+  void kill(size_t i);
+  void settle_hub();
+  void send_letters();
+  void deliver(size_t i, std::vector<std::byte> message);
+  void work(size_t i);
+  void answer(size_t i);
+  void note_merges();
+  Status check_end() const;
+  void note(const Status& status);
+  void fail(const std::string& what) { note(Status(Code::kInternal, what)); }
+
+  Device& device_;
+  const TrainingTask& task_;
+  const SimulatedTrainingOptions options_;
+  Clock clock_;
+  Random random_;
+  std::unique_ptr<learn::HubSession> hub_;  // none while it is dead
+  int hub_life_ = 0;
+  bool is_over_ = false;
+  size_t merges_seen_ = 0;  // of this hub
+  std::optional<learn::HubSession::State> disk_;
+  std::vector<Worker> workers_;
+  int damages_left_ = 0, stalls_left_ = 0;
+  std::optional<Time> lost_since_;  // a worker, without a merged step yet
+  TrainingFigures figures_;
+  std::vector<double> losses_;
+  uint64_t hash_ = 0;
+  Status problem_;
+};
+
+}  // namespace shoal::chaos

@@ -1,0 +1,161 @@
+#include "shoal/chaos/training/training_history.h"
+
+#include "shoal/ops/ops.h"
+
+namespace shoal::chaos {
+namespace {
+
+using learn::CodecKind;
+
+constexpr int64_t kSamples = 2, kSide = 5, kHidden = 4, kClasses = 3;
+constexpr std::chrono::seconds kMostRecovery{1};
+
+// Small: what is tested does not depend on it, and there are thousands of runs.
+Graph make_network() {
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {kSamples, kSide}});
+  const auto layer = [&](const std::string& name, int64_t inputs, int64_t outputs) {
+    Tensor weight({DType::kF32, {outputs, inputs}});
+    fill_normal(weight.data<float>(), RandomStream(7, static_cast<uint64_t>(outputs)), 0.3);
+    const ValueId w = graph.add_constant(name + ".weight", std::move(weight));
+    const ValueId b = graph.add_constant(name + ".bias", Tensor({DType::kF32, {outputs}}));
+    x = *graph.add(ops::gemm, {x, w, b}, {{"transB", int64_t{1}}}, name);
+  };
+  layer("fc1", kSide, kHidden);
+  x = *graph.add(ops::relu, {x});
+  layer("fc2", kHidden, kClasses);
+  graph.mark_output(x);
+  return graph;
+}
+
+Result<learn::MicroBatch> examples_of(int64_t step, int64_t number) {
+  learn::MicroBatch batch{Tensor({DType::kF32, {kSamples, kSide}}),
+                          {Tensor({DType::kI64, {kSamples}})}};
+  const RandomStream random(static_cast<uint64_t>(step), static_cast<uint64_t>(number));
+  fill_uniform(batch.inputs.data<float>(), random, -1, 1);
+  for (size_t i = 0; i < kSamples; ++i) {
+    const uint64_t label = random.child(1).below(kClasses, i);
+    batch.targets[0].data<int64_t>()[i] = static_cast<int64_t>(label);
+  }
+  return batch;
+}
+
+SimulatedTrainingOptions options_of(uint64_t seed) {
+  Random random(seed);
+  SimulatedTrainingOptions options{.seed = seed};
+  options.exchange.levels = static_cast<int>(random.between(0, 3));
+  options.hub.steps = random.between(1, 8);
+  options.workers = static_cast<int>(random.between(1, 4));
+  options.save_every = random.between(1, 3);
+  options.faults = {.kills = static_cast<int>(random.between(0, 4)),
+                    .hub_kills = static_cast<int>(random.between(0, 2)),
+                    .damages = static_cast<int>(random.between(0, 2)),
+                    .stalls = static_cast<int>(random.between(0, 3))};
+  const auto codecs = learn::all_codecs();
+  switch (random.between(0, 3)) {
+    case 0:
+    case 1:
+      break;  // exact, and complete steps
+    case 2:   // codecs, and hubs that are killed
+      options.exchange.codec.kind =
+          codecs[static_cast<size_t>(random.between(0, std::ssize(codecs) - 1))];
+      options.hub.fixed_shares = true;
+      options.faults.kills = options.faults.damages = 0;
+      options.faults.hub_kills = static_cast<int>(random.between(1, 3));
+      break;
+    default:  // whatever there is, and stragglers
+      options.exchange.codec.kind =
+          codecs[static_cast<size_t>(random.between(0, std::ssize(codecs) - 1))];
+      options.hub.slack = 1.2;
+  }
+  return options;
+}
+
+// Whether the weights must be those of the run without faults.
+bool is_comparable(const SimulatedTrainingOptions& options) {
+  if (options.hub.slack > 0) return false;
+  return options.exchange.codec.kind == CodecKind::kF32 || options.hub.fixed_shares;
+}
+
+// What a fault may cost, in micro-batches that are computed again. A straggler computes what is
+// carried along, so that nothing can be said with slack.
+std::string excess_of(const SimulatedTrainingOptions& options, const TrainingFigures& figures) {
+  if (options.hub.slack > 0) return {};
+  const bool all_answer = options.hub.fixed_shares &&
+                          options.workers <= options.exchange.micro_batches() && figures.kills == 0;
+  if (all_answer && figures.most_hub_steps_lost > options.save_every) {
+    return "a killed hub cost more steps than since its last checkpoint";
+  }
+  const int64_t faults = figures.kills + figures.hub_kills + figures.damages;
+  const int64_t allowed = options.hub.steps + figures.hub_steps_lost + faults;
+  if (figures.micro_batches > allowed * options.exchange.micro_batches()) {
+    return "a fault cost more than one step";
+  }
+  const bool others_are_there = options.workers > figures.kills;
+  if (others_are_there && figures.longest_recovery > kMostRecovery) {
+    return "the next step after a loss took longer than a second";
+  }
+  return {};
+}
+
+}  // namespace
+
+TrainingHistories::TrainingHistories(Device& device)
+    : device_(device),
+      task_{make_network(), {.optimizer = {.rate = 0.1f, .momentum = 0.9f}}, examples_of} {}
+
+Result<uint64_t> TrainingHistories::hash_without_faults(SimulatedTrainingOptions options) {
+  std::string key;
+  for (const int64_t part : {static_cast<int64_t>(options.exchange.codec.kind),
+                             static_cast<int64_t>(options.exchange.levels), options.hub.steps,
+                             static_cast<int64_t>(options.workers)}) {
+    key += std::to_string(part) + " ";
+  }
+  const auto found = calm_.find(key);
+  if (found != calm_.end()) return found->second;
+  options.faults = {};
+  options.save_every = 0;
+  SimulatedTraining calm(device_, task_, options);
+  SHOAL_TRY(calm.run());
+  return calm_[key] = calm.hash();
+}
+
+TrainingHistory TrainingHistories::live_through(uint64_t seed) {
+  const SimulatedTrainingOptions options = options_of(seed);
+  SimulatedTraining run(device_, task_, options);
+  const Status status = run.run();
+  TrainingHistory history{.violation = std::string(status.message()), .figures = run.figures()};
+  if (!status.ok()) return history;
+  history.violation = excess_of(options, run.figures());
+  if (!history.violation.empty() || !is_comparable(options)) return history;
+  const Result<uint64_t> calm = hash_without_faults(options);
+  ++compared_;
+  if (!calm.ok())
+    history.violation = calm.status().message();
+  else if (*calm != run.hash())
+    history.violation = "other weights than without faults";
+  return history;
+}
+
+void TrainingHistories::live_through(uint64_t seed, uint64_t count, TrainingCampaign& campaign) {
+  compared_ = 0;
+  for (uint64_t one = seed; one < seed + count; ++one) {
+    const auto [violation, figures] = live_through(one);
+    ++campaign.histories;
+    campaign.steps += figures.steps;
+    campaign.kills += figures.kills;
+    campaign.hub_kills += figures.hub_kills;
+    campaign.damages += figures.damages;
+    campaign.stalls += figures.stalls;
+    campaign.hub_steps_lost += figures.hub_steps_lost;
+    campaign.longest_recovery = std::max(campaign.longest_recovery, figures.longest_recovery);
+    if (violation.empty()) continue;
+    ++campaign.violations;
+    if (campaign.first_bad_seed >= 0) continue;
+    campaign.first_bad_seed = static_cast<int64_t>(one);
+    campaign.first_violation = violation;
+  }
+  campaign.compared += compared_;
+}
+
+}  // namespace shoal::chaos

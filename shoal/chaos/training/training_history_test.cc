@@ -1,0 +1,36 @@
+#include "shoal/chaos/training/training_history.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/device/device.h"
+
+namespace shoal::chaos {
+namespace {
+
+// B10, B11: 10,000 of them by hand (docs/measurements).
+TEST(TrainingHistories, KeepTheirPromises) {
+  const auto device = make_reference_device();
+  TrainingHistories histories(*device);
+  TrainingCampaign campaign;
+  histories.live_through(1, 150, campaign);
+  EXPECT_EQ(campaign.violations, 0u)
+      << "seed " << campaign.first_bad_seed << ": " << campaign.first_violation;
+  EXPECT_GT(campaign.compared, 50u);
+  EXPECT_GT(campaign.kills, 50);
+  EXPECT_GT(campaign.hub_kills, 50);
+  EXPECT_GT(campaign.damages, 20);
+}
+
+TEST(TrainingHistories, FollowFromTheSeed) {
+  const auto device = make_reference_device();
+  TrainingHistories histories(*device);
+  for (const uint64_t seed : {3u, 4u, 5u}) {
+    const TrainingFigures first = histories.live_through(seed).figures;
+    const TrainingFigures second = histories.live_through(seed).figures;
+    EXPECT_EQ(first.micro_batches, second.micro_batches);
+    EXPECT_EQ(first.longest_recovery, second.longest_recovery);
+  }
+}
+
+}  // namespace
+}  // namespace shoal::chaos
