@@ -64,8 +64,10 @@
 #if __has_include("shoal/data/dataset.h")
 #include "shoal/branch/learn_branches.h"
 #include "shoal/branch/make_branches.h"
+#include "shoal/catalog/build.h"
 #include "shoal/catalog/catalog.h"
 #include "shoal/catalog/make_variants.h"
+#include "shoal/catalog/model_of.h"
 #include "shoal/catalog/specialise.h"
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"

@@ -1,5 +1,5 @@
-// shoal catalog: variants of several tasks, and a scheduler that chooses among them, in virtual
-// time.
+// shoal catalog: variants of several tasks, how they are made, and a scheduler that chooses among
+// them, in virtual time.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -13,6 +13,7 @@
 #include "shoal/schedule/bound.h"
 #include "shoal/schedule/simulate.h"
 #include "table.h"
+#include "train/build_catalog.h"
 
 namespace shoal::cli {
 namespace {
@@ -25,7 +26,7 @@ using schedule::Task;
 constexpr const char* kListExamples = R"(
 Examples:
   shoal catalog list tasks.toml                variants of each task, and what they cost
-  shoal catalog list lenet.variants --json     those of a folder that shrink --variants made)";
+  shoal catalog list lenet.variants --json     those of a folder that build or shrink --variants made)";
 constexpr const char* kScheduleExamples = R"(
 Examples:
   shoal catalog schedule tasks.toml day.toml               which variant answers how often, and where
@@ -234,9 +235,10 @@ Outcome list(const Flags& flags) {
 
 void add_catalog(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  Command* command =
-      app.add_subcommand("catalog", "Choose among variants of networks under a day's budgets");
+  Command* command = app.add_subcommand(
+      "catalog", "Make variants of networks, and choose among them under a day's budgets");
   command->require_subcommand();
+  add_catalog_build(*command, action);
   const auto add = [&](const char* name, const char* what, const char* examples, auto act) {
     Command* one = command->add_subcommand(name, what);
     one->footer(examples);

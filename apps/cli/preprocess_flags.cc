@@ -46,7 +46,7 @@ Result<Preprocess> PreprocessFlags::resolve(const Preprocess& before) const {
     SHOAL_ASSIGN(p, load_preset(preset_folder(), preset_));
   }
   // Only flags that were given override the preset, not those with a default.
-  auto given = [&](const char* flag) { return command_->count(flag) > 0; };
+  auto given = [&](const char* flag) { return command_ != nullptr && command_->count(flag) > 0; };
   if (given("--resize")) p.resize = given_.resize;
   if (given("--crop")) p.crop = given_.crop;
   if (given("--stretch")) p.stretch = given_.stretch;

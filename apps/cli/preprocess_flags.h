@@ -22,7 +22,7 @@ class PreprocessFlags {
   std::string layout_;
   std::string preset_;
   std::string save_as_;
-  Command* command_ = nullptr;  // to ask which flags were given
+  Command* command_ = nullptr;  // to ask which flags were given; null: none
 };
 
 }  // namespace shoal::cli

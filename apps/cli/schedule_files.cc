@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "shoal/base/printable.h"
-#include "shoal/catalog/catalog.h"
+#include "shoal/catalog/as_task.h"
 #include "toml_file.h"
 
 namespace shoal::cli {
@@ -252,41 +252,31 @@ class TraceReader {
   Trace trace_;
 };
 
-// The variants of a folder as a task.
-Result<Task> task_of(const std::filesystem::path& folder) {
-  SHOAL_ASSIGN(const catalog::Catalog found, catalog::read_catalog(folder));
-  Task task;
-  task.name = std::filesystem::absolute(folder).lexically_normal().stem().string();
-  for (const catalog::Variant& variant : found.variants) {
-    task.options.push_back({.variant = variant.name,
-                            .accuracy = variant.figures.top1 / 100,
-                            .ms = variant.figures.ms,
-                            .joules = variant.figures.millijoules / 1e3,
-                            .bytes = variant.figures.memory});
-  }
-  return task;
-}
-
 Result<schedule::Catalog> tasks_in(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::set<std::filesystem::path> folders;
-  if (std::filesystem::exists(folder / kIndex, error)) {
-    folders.insert(folder);
-  } else {
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-      if (std::filesystem::exists(entry.path() / kIndex, error)) folders.insert(entry.path());
-    }
-  }
   schedule::Catalog catalog;
-  for (const auto& path : folders) {
-    SHOAL_ASSIGN(Task task, task_of(path));
-    catalog.tasks.push_back(std::move(task));
+  for (const auto& path : catalogs_in(folder)) {
+    SHOAL_ASSIGN(const catalog::Catalog found, catalog::read_catalog(path));
+    catalog.tasks.push_back(catalog::as_task(found, task_name(path)));
   }
   if (const Status status = check(catalog); !status.ok()) return status.at(folder.string());
   return catalog;
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> catalogs_in(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder / kIndex, error)) return {folder};
+  std::set<std::filesystem::path> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (std::filesystem::exists(entry.path() / kIndex, error)) folders.insert(entry.path());
+  }
+  return {folders.begin(), folders.end()};
+}
+
+std::string task_name(const std::filesystem::path& folder) {
+  return std::filesystem::absolute(folder / "").lexically_normal().parent_path().stem().string();
+}
 
 Result<schedule::Catalog> parse_tasks(std::string_view text, const std::string& name) {
   SHOAL_ASSIGN(const toml::table root, parse_toml(text, name));

@@ -1,10 +1,12 @@
-// Catalog: one network in several widths, in a folder. The weights of the widest are stored once;
-// every other variant is made of its first channels (compress/nest.h) and has small parts of its
-// own: biases, and what norms learn and measure.
+// Catalog: variants of one network, in a folder that can be copied. Most are widths of one network:
+// the weights of the widest are stored once; every other is made of its first channels
+// (compress/nest.h) and has small parts of its own: biases, and what norms learn and measure. What
+// cannot be made of the widest, as a network in 8 bits, has a file.
 //
 //   FOLDER/index.json       what each variant costs and how often it is right
 //   FOLDER/largest.onnx     the widest variant, an ordinary model
-//   FOLDER/own.safetensors  the own parts of the others, "NAME/WEIGHT"
+//   FOLDER/own.safetensors  the own parts of other widths, "NAME/WEIGHT"
+//   FOLDER/NAME.onnx        a variant that is no width of the widest
 //
 //   SHOAL_ASSIGN(const catalog::Catalog all, catalog::read_catalog("lenet.variants"));
 //   SHOAL_ASSIGN(const LoadedGraph small,
@@ -16,6 +18,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,11 +44,24 @@ struct VariantFigures {
   friend bool operator==(const VariantFigures&, const VariantFigures&) = default;
 };
 
+// Of a network for a few classes (specialise.h), the widest answers what it does not.
+struct Special {
+  std::vector<int64_t> classes = {};  // its outputs; one more is "another class"
+  double threshold = 0;               // the probability from which on it answers
+  double falls = 0;                   // share of examples that the widest answers
+  double precision = 0;               // percent of the others that it answers right
+
+  friend bool operator==(const Special&, const Special&) = default;
+};
+
 // One of the networks.
 struct Variant {
   std::string name;              // "v0": letters, digits, '-' and '_'
   compress::Widths widths = {};  // of what is narrower than in the widest
-  VariantFigures figures = {};
+  VariantFigures figures = {};  // of a special network: accuracy with the widest, other classes too
+  std::string method = "nested";        // how it was made, for people
+  bool has_file = false;                // NAME.onnx; otherwise it is a width of the widest
+  std::optional<Special> special = {};  // it knows a few classes only
 
   friend bool operator==(const Variant&, const Variant&) = default;
 };
@@ -55,15 +71,16 @@ struct Catalog {
   std::vector<Variant> variants;
 };
 
-// The energy of a run in millijoules: 4.6 pJ for a multiply-accumulate in f32 and 160 pJ for a byte
-// from memory, each byte of `memory` once (45 nm, ISSCC 2014). It compares variants; it
-// is no measurement.
-double millijoules_of(const compress::Size& size, int64_t memory);
+// The energy of a run in millijoules: 4.6 pJ for a multiply-accumulate in f32, 0.3 pJ for each of
+// the `int8_macs` among them, and 160 pJ for a byte from memory, each byte of `memory` once (45 nm,
+// ISSCC 2014). It compares variants; it is no measurement.
+double millijoules_of(const compress::Size& size, int64_t memory, int64_t int8_macs = 0);
 std::string_view energy_model();
 
-// The variants that no other one dominates: of two, one is as often right on held-out examples and
-// costs no more multiply-accumulates, bytes and memory, and is better in one of these. The widest
-// stays, because it has the weights. Pure.
+// The variants that no other one dominates: of two, one is as often right on held-out examples,
+// costs no more bytes, memory, energy and time, and is better in one of these. Times are compared
+// by multiply-accumulates where they were not measured, and are noise below 5 % otherwise. The
+// widest stays, because it has the weights; special networks are compared with none. Pure.
 std::vector<Variant> without_dominated(const std::vector<Variant>& variants);
 
 // Own parts of a variant, by the names of constants.
@@ -73,11 +90,21 @@ using OwnParts = std::map<std::string, Tensor>;
 // with kInvalidArgument if they are those of another network.
 Result<Graph> narrowed(const Graph& widest, const compress::Widths& widths, const OwnParts& own);
 
+// The own parts of a width in a folder. Fails as files do.
+Result<OwnParts> read_own_parts(const std::filesystem::path& folder, std::string_view name);
+
+// Whether a variant may have this name: letters, digits, '-' and '_', 64 at most.
+bool is_variant_name(std::string_view name);
+
 // A variant as the index has it, a JSON object: its name, its widths and its figures.
 std::string to_json(const Variant& variant);
+// The index on one line.
+std::string to_json(const Catalog& catalog);
+// The index in a text. kCorrupt where it says what cannot be.
+Result<Catalog> parse_catalog(std::string_view text);
 
-// Index and own parts in a folder that has largest.onnx already. `own` has one element per variant,
-// the first being empty.
+// Index and own parts in a folder that has all ONNX files already. `own` has one element per
+// variant, the first being empty.
 Status write_catalog(const std::filesystem::path& folder, const Catalog& catalog,
                      const std::vector<OwnParts>& own);
 
@@ -87,6 +114,9 @@ Result<Catalog> read_catalog(const std::filesystem::path& folder);
 // A variant for batches of this size. kNotFound for another name; fails as read_catalog(), the
 // model and narrowed() do.
 Result<LoadedGraph> open_variant(const std::filesystem::path& folder, std::string_view name,
+                                 int64_t batch = 1);
+// The same where the index was read already.
+Result<LoadedGraph> open_variant(const std::filesystem::path& folder, const Variant& variant,
                                  int64_t batch = 1);
 
 }  // namespace shoal::catalog

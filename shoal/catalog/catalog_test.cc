@@ -43,7 +43,21 @@ TEST(Catalog, LeavesDominatedVariantsOut) {
             (std::vector<Variant>{widest, better, worse}));
 }
 
+// A time that was measured counts, but not its noise; a special network is compared with none.
+TEST(Catalog, ComparesTimesWhereTheyWereMeasured) {
+  Variant widest = variant("v0", 90, 100, 100), small = variant("v1", 90, 50, 50),
+          fast = variant("v2", 90, 60, 60);
+  widest.figures.ms = 3, small.figures.ms = 2, fast.figures.ms = 1.8;
+  EXPECT_EQ(without_dominated({widest, small, fast}), (std::vector<Variant>{widest, small, fast}));
+  fast.figures.ms = 1.95;
+  EXPECT_EQ(without_dominated({widest, small, fast}), (std::vector<Variant>{widest, small}));
+  fast.has_file = true;
+  fast.special = Special{.classes = {1}};
+  EXPECT_EQ(without_dominated({widest, small, fast}), (std::vector<Variant>{widest, small, fast}));
+}
+
 TEST(Catalog, EnergyGrowsWithWorkAndMemory) {
+  EXPECT_NEAR(millijoules_of({.macs = 1'000'000}, 0, 1'000'000), 0.3e-3, 1e-12);
   EXPECT_NEAR(millijoules_of({.macs = 1'000'000}, 0), 4.6e-3, 1e-12);
   EXPECT_NEAR(millijoules_of({}, 1'000'000), 0.16, 1e-12);
 }
@@ -85,7 +99,12 @@ class Folder : public testing::Test {
 TEST_F(Folder, IndexIsReadAsItWasWritten) {
   Catalog catalog{{variant("v0", 90, 100, 100), variant("v1", 80, 50, 50)}};
   catalog.variants[1].widths = {{"fc1.weight:0:0", 3}};
-  ASSERT_TRUE(write_catalog(path(), catalog, {{}, {}}).ok());
+  catalog.variants.push_back(variant("few", 70, 40, 40));
+  catalog.variants[2].method = "specialise 1,2";
+  catalog.variants[2].has_file = true;
+  catalog.variants[2].special =
+      Special{.classes = {1, 2}, .threshold = 0.75, .falls = 0.125, .precision = 98.5};
+  ASSERT_TRUE(write_catalog(path(), catalog, {{}, {}, {}}).ok());
   const auto read = read_catalog(path());
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->variants, catalog.variants);
@@ -103,9 +122,11 @@ TEST_F(Folder, HostileIndicesAreRefused) {
       {"\"macs\": 50", "\"macs\": -50"},
       {"\"top1\": 79", "\"top1\": 180"},
       {"\"top1\": 79", "\"top1\": null"},
-      {"\"format\": 1", "\"format\": 2"},
+      {"\"format\": 2", "\"format\": 3"},
       {"\"widths\": {}", "\"widths\": {\"a:0:0\": 1}"},
       {"\"widths\": {}", "\"widths\": 3"},
+      {"\"widths\": {}", "\"widths\": {}, \"file\": \"v0.onnx\""},
+      {"\"widths\": {}", "\"widths\": {}, \"special\": {}"},
       {"{", "["}};
   for (const auto& [from, to] : changes) {
     std::string bad = good;
@@ -116,7 +137,7 @@ TEST_F(Folder, HostileIndicesAreRefused) {
     EXPECT_EQ(read_catalog(path()).status().code(), Code::kCorrupt) << to;
   }
   for (const std::string& bad : {std::string(), good.substr(0, good.size() / 2),
-                                 std::string("{\"format\": 1, \"variants\": []}")}) {
+                                 std::string("{\"format\": 2, \"variants\": []}")}) {
     ASSERT_TRUE(write(bad).ok());
     EXPECT_EQ(read_catalog(path()).status().code(), Code::kCorrupt) << bad;
   }

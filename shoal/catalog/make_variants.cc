@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "shoal/base/atomic_file.h"
+#include "shoal/catalog/figures.h"
 #include "shoal/catalog/sandwich.h"
 #include "shoal/compress/remove.h"
 #include "shoal/data/batches.h"
 #include "shoal/fit/network.h"
-#include "shoal/passes/passes.h"
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
@@ -166,7 +166,7 @@ class Run {
       Variant& variant = all_.emplace_back();
       variant.name = "v" + std::to_string(i);
       if (i > 0) variant.widths = widths_[i - 1];
-      SHOAL_TRY(judge(networks_[i], variant.figures));
+      SHOAL_ASSIGN(variant.figures, figures_of(devices_, networks_[i], data_, options_.recipe));
       variant.figures.ms = ms[i];
       char line[128];
       std::snprintf(line, sizeof line, "%s: top-1 %.2f %%, %.3f M multiply-accumulates",
@@ -174,19 +174,6 @@ class Run {
                     static_cast<double>(variant.figures.size.macs) / 1e6);
       if (callbacks_.on_note) callbacks_.on_note(line);
     }
-    return {};
-  }
-
-  Status judge(const NetworkForBatch& network, VariantFigures& figures) const {
-    SHOAL_ASSIGN(figures.top1, judged(network, *data_.test));
-    SHOAL_ASSIGN(figures.held_out_top1, judged(network, *data_.data.held_out));
-    SHOAL_ASSIGN(const LoadedGraph one, network(1));
-    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
-    SHOAL_ASSIGN(figures.size, compress::size_without(one.graph, groups, {}));
-    SHOAL_ASSIGN(const Graph optimized, passes::optimize(one.graph));
-    SHOAL_ASSIGN(const MemoryUse use, devices_.runs.memory_of(optimized));
-    figures.memory = figures.size.bytes + use.planned;
-    figures.millijoules = millijoules_of(figures.size, figures.memory);
     return {};
   }
 

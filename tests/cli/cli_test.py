@@ -8,10 +8,8 @@ import sys
 
 import numpy as np
 
+from digit_arrays import write_digits
 from harness import run_tests, shoal
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
-import digits
 
 
 def commands():
@@ -176,14 +174,6 @@ def test_convert_to_8_bits_keeps_the_answers(tmp):
     assert (tmp / "slow.onnx").stat().st_size == (tmp / "random.onnx").stat().st_size
 
 
-def write_digits(folder):
-    """A few of the digits that the built-in model knows."""
-    for name, seed, count in (("train", 1, 220), ("test", 2, 60)):
-        images, labels = digits.draw(seed=seed, count=count)
-        np.save(folder / f"{name}-images.npy", images.reshape(-1, digits.SIDE, digits.SIDE))
-        np.save(folder / f"{name}-labels.npy", labels.astype(np.int64))
-
-
 def test_shrink_writes_a_smaller_network_and_its_controls(tmp):
     write_digits(tmp)
     words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 1, "--rate", 0.005,
@@ -294,6 +284,35 @@ def test_shrink_writes_variants_in_the_bytes_of_one(tmp):
     # The widest is a model like any other.
     seen = json.loads(shoal("eval", tmp / "variants" / "largest.onnx", "--data", tmp, "--format", "npy", "--json").stdout)
     assert seen["top1"] == result["variants"][0]["top1"], (seen, result)
+
+
+def test_catalog_build_goes_on_and_list_reads_it(tmp):
+    write_digits(tmp)
+    (tmp / "task.toml").write_text(f'''
+model = "zoo:digits"
+data = "{tmp}"
+format = "npy"
+batch = 20
+epochs = 1
+rate = 0.005
+seconds = 0.01
+[widths]
+count = 3
+target = "macs=0.3"
+[[variant]]
+name = "eight"
+method = "int8"
+''')
+    words = ["catalog", "build", tmp / "task.toml", "-o", tmp / "digits", "--json"]
+    first, again = (json.loads(shoal(*words).stdout.splitlines()[-1]) for _ in range(2))
+    assert (first["kept"], again["kept"]) == ([], ["widths", "eight"]), (first, again)
+    files = {file.name: file.stat().st_size for file in (tmp / "digits").iterdir()}
+    assert again["folder_bytes"] == sum(files.values()) and again["nested_ratio"] <= 1.1, (again, files)
+    listed = json.loads(shoal("catalog", "list", tmp / "digits", "--json").stdout)["tasks"][0]
+    assert [one["variant"] for one in listed["options"]] == [one["name"] for one in again["variants"]]
+    assert all(one["ms"] > 0 and one["joules"] > 0 for one in listed["options"]), listed
+    (tmp / "task.toml").write_text('model = "zoo:digits"\ndata = "."\nformat = "npy"\nwidth = 3')
+    assert "unknown key width" in shoal(*words, expect=2).stderr
 
 
 def test_specialise_writes_a_network_for_a_few_classes(tmp):

@@ -139,9 +139,9 @@ Result<std::string> to_recipe(std::span<const Setting> settings) {
 }
 
 Status parse_recipe(std::string_view text, const std::string& name,
-                    std::span<const Setting> settings) {
+                    std::span<const Setting> settings, const std::set<std::string_view>& others) {
   SHOAL_ASSIGN(const toml::table root, parse_toml(text, name));
-  std::set<std::string_view> names;
+  std::set<std::string_view> names = others;
   for (const Setting& setting : settings) names.insert(setting.name);
   SHOAL_TRY(allow(root, names).at(name));
   for (const Setting& setting : settings) {

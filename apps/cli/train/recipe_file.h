@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,9 +34,11 @@ struct Setting {
 Result<std::string> to_recipe(std::span<const Setting> settings);
 
 // Takes over what the recipe says; what it does not say stays as it is. Fails with kInvalidArgument
-// if it is no TOML, has other keys, or a value of another type or out of range.
+// if it is no TOML, has keys besides these and `others`, or a value of another type or out of
+// range.
 Status parse_recipe(std::string_view text, const std::string& name,
-                    std::span<const Setting> settings);
+                    std::span<const Setting> settings,
+                    const std::set<std::string_view>& others = {});
 Status read_recipe(const std::filesystem::path& path, std::span<const Setting> settings);
 
 }  // namespace shoal::cli

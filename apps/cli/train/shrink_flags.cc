@@ -62,11 +62,16 @@ void add_files(Command& command, ShrinkFlags& flags) {
 
 }  // namespace
 
-void ShrinkFlags::add_to(Command& command) {
-  command_ = &command;
+void ShrinkFlags::set_usual() {
   train.options = shrink::usual_recipe();
   train.model.model.clear();
   train.model.profiles = true;
+  train.model.tune = "off";
+}
+
+void ShrinkFlags::add_to(Command& command) {
+  command_ = &command;
+  set_usual();
   train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
   command
       .add_option("--target", target,
@@ -230,10 +235,21 @@ Status ShrinkFlags::take_recipe() {
     SHOAL_TRY(read_recipe(recipe, all));
     preprocess_.nhwc = layout_ == "nhwc";
   }
+  return require_source();
+}
+
+Status ShrinkFlags::take_text(std::string_view text, const std::string& name,
+                              const std::set<std::string_view>& others) {
+  SHOAL_TRY(parse_recipe(text, name, settings(), others));
+  preprocess_.nhwc = layout_ == "nhwc";
+  return require_source();
+}
+
+Status ShrinkFlags::require_source() const {
   for (const auto& [what, missing] : {std::pair("a model", train.model.model.empty()),
                                       std::pair("--data", train.options.data.empty()),
                                       std::pair("--format", train.options.format.empty())}) {
-    if (missing) return invalid(std::string(what) + " is required, here or in a --recipe");
+    if (missing) return invalid(std::string(what) + " is required, here or in the recipe");
   }
   return {};
 }

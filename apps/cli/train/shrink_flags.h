@@ -1,7 +1,9 @@
 // The flags of shoal shrink, the options they stand for, and recipes of them.
 #pragma once
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "recipe_file.h"
@@ -22,14 +24,21 @@ struct ShrinkFlags {
   std::string recipe, write_recipe;  // files; empty: none
 
   void add_to(Command& command);
+  // The usual recipe of a command without flags.
+  void set_usual();
 
   // Reads the recipe, if one was given; flags that were given have the last word. Fails as
   // parse_recipe() does, and if neither says what to shrink or what to learn from.
   Status take_recipe();
+  // The same for a text and no flags, of what others have taken before; keys that others read are
+  // left alone.
+  Status take_text(std::string_view text, const std::string& name,
+                   const std::set<std::string_view>& others);
   // All options. Saves the preset if --save-preset was given.
   Result<shrink::ShrinkOptions> resolve() const;
 
  private:
+  Status require_source() const;
   // All that decides what is written. Points into this.
   std::vector<Setting> settings();
   friend Result<std::string> recipe_of(ShrinkFlags flags, const shrink::ShrinkOptions& options,

@@ -1,0 +1,89 @@
+#include "build_catalog.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "../exit_codes.h"
+#include "print_result.h"
+#include "shoal/catalog/build.h"
+#include "shrink_progress.h"
+#include "task_file.h"
+#include "variants.h"
+
+namespace shoal::cli {
+namespace {
+
+using catalog::BuildResult;
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal catalog build lenet.toml -o lenet      widths, int8 and what else the file asks for
+  shoal catalog build lenet.toml -o lenet      again: only what is missing, or has other settings
+  shoal serve --catalog lenet --budget energy=50)";
+
+struct BuildFlags {
+  std::string task, out, steps;
+  bool json = false;
+};
+
+Json to_json(const BuildResult& result) {
+  return {{"variants", json_of(result.catalog.variants)},
+          {"dominated", result.dominated},
+          {"kept", result.kept},
+          {"folder_bytes", result.folder_bytes},
+          {"nested_bytes", result.nested_bytes},
+          {"largest_bytes", result.largest_bytes},
+          {"nested_ratio", ratio(result.nested_bytes, result.largest_bytes)},
+          {"energy_model", std::string(catalog::energy_model())},
+          {"seconds", result.seconds}};
+}
+
+void print_table(const BuildResult& result) {
+  table_of(result.catalog.variants).print();
+  std::printf("all widths in %.3f x the bytes of the largest, all files %.3f MB\n",
+              ratio(result.nested_bytes, result.largest_bytes),
+              static_cast<double>(result.folder_bytes) / 1e6);
+  for (const std::string& name : result.dominated) {
+    std::printf("%s is left out: another one is as good and costs less\n", name.c_str());
+  }
+}
+
+Outcome build_and_print(const BuildFlags& flags) {
+  SHOAL_OR_EXIT(CatalogTask task, Exit::kUsage, read_task(flags.task));
+  task.options.out = flags.out;
+  task.options.steps = flags.steps;
+  ModelFlags& how = task.flags.train.model;
+  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(how));
+  ModelFlags measured = how;
+  measured.tune = "fast";  // as the networks will run
+  SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(how.model));
+  const auto data = fit::open_judged_data(task.options.shrink.recipe);
+  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  NetworkLine line;
+  const auto result =
+      catalog::build({*learns, *runs}, model, *data, task.options, shrink_callbacks(line));
+  if (result.status().code() == Code::kCancelled) {
+    return {Exit::kInterrupted, "interrupted; the same command goes on"};
+  }
+  return print_result(result, flags.json, to_json, print_table);
+}
+
+}  // namespace
+
+void add_catalog_build(Command& catalog, Action& action) {
+  auto flags = std::make_shared<BuildFlags>();
+  Command* command =
+      catalog.add_subcommand("build", "Make, measure and store the variants of a task");
+  command->footer(kExamples);
+  command->add_option("TASK", flags->task, "A file: the network, its data, the variants")
+      ->required();
+  command->add_option("--out,-o", flags->out, "The folder to write")->required();
+  command->add_option("--steps", flags->steps,
+                      "A folder for what is made already (default: like --out, .steps)");
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->callback([flags, &action] { action = [flags] { return build_and_print(*flags); }; });
+}
+
+}  // namespace shoal::cli
