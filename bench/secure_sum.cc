@@ -21,7 +21,8 @@ std::vector<uint32_t> vector_of(const RoundOptions& options, uint32_t client) {
 
 void measure(const RoundOptions& options, bool with_drops) {
   const Drops drops = [&](uint32_t client, Moment moment) {
-    return with_drops && client % 3 == 0 && moment == Moment::kMask;
+    return with_drops && client % 3 == 0 && client / 3 < options.clients / 3 &&
+           moment == Moment::kMask;
   };
   const auto seed = fresh_secret();
   SHOAL_CHECK(seed.ok());

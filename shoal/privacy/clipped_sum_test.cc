@@ -79,7 +79,9 @@ TEST(SecretStream, SamplesEachExampleByItself) {
   for (const int count : seen) EXPECT_NEAR(count, 200, 75);  // 5.6 deviations
   // Sizes differ, as those of a binomial distribution of deviation 5.2 do.
   EXPECT_LT(least, 18u);
+  EXPECT_GT(least, 3u);
   EXPECT_GT(most, 42u);
+  EXPECT_LT(most, 60u);
   SecretStream stream(kKey, 0);
   EXPECT_TRUE(sample(kCount, 0, stream).empty());
   EXPECT_EQ(sample(kCount, 1, stream).size(), kCount);

@@ -8,13 +8,15 @@ namespace {
 
 constexpr const char* kSealUse = "shoal secure sum, share";
 
+Sealer sealer(uint32_t from, uint32_t to) { return from < to ? Sealer::kLower : Sealer::kHigher; }
+
 Status corrupt(const std::string& what) { return Status(Code::kCorrupt, what); }
 
 }  // namespace
 
-std::array<uint8_t, 16> key_context(uint64_t round, uint32_t first, uint32_t second) {
+std::array<uint8_t, 16> key_context(uint64_t round, uint32_t one, uint32_t other) {
   std::array<uint8_t, 16> bytes;
-  const uint64_t pair = uint64_t{first} << 32 | second;
+  const uint64_t pair = uint64_t{std::min(one, other)} << 32 | std::max(one, other);
   for (size_t i = 0; i < 8; ++i) {
     bytes[i] = static_cast<uint8_t>(round >> (8 * i));
     bytes[8 + i] = static_cast<uint8_t>(pair >> (8 * i));
@@ -62,10 +64,10 @@ Status Client::take_neighbours(const NeighbourKeys& keys) {
   }
   for (const Advertisement& n : keys.neighbours) {
     if (n.client >= options_.clients || n.client == id_) return corrupt("a neighbour is none");
-    const auto [low, high] = std::minmax(n.client, id_);
-    SHOAL_ASSIGN(const Secret mask,
-                 mask_keys_.agree(n.mask_key, kMaskUse, key_context(options_.round, low, high)));
-    if (!neighbours_.try_emplace(n.client, Neighbour{n.seal_key, mask}).second) {
+    const auto context = key_context(options_.round, id_, n.client);
+    SHOAL_ASSIGN(const Secret seal, seal_keys_.agree(n.seal_key, kSealUse, context));
+    SHOAL_ASSIGN(const Secret mask, mask_keys_.agree(n.mask_key, kMaskUse, context));
+    if (!neighbours_.try_emplace(n.client, Neighbour{seal, mask}).second) {
       return corrupt("a neighbour is named twice");
     }
   }
@@ -74,12 +76,11 @@ Status Client::take_neighbours(const NeighbourKeys& keys) {
 
 Result<SealedShare> Client::seal_for(uint32_t neighbour, const Share& self_mask,
                                      const Share& mask_key) const {
-  SHOAL_ASSIGN(const Secret key, seal_keys_.agree(neighbours_.at(neighbour).seal_key, kSealUse,
-                                                  key_context(options_.round, id_, neighbour)));
   std::array<uint8_t, 2 * sizeof(Secret)> both;
   std::ranges::copy(self_mask.value, both.begin());
   std::ranges::copy(mask_key.value, both.begin() + sizeof(Secret));
-  SHOAL_ASSIGN(const std::vector<uint8_t> sealed, seal(key, both));
+  SHOAL_ASSIGN(const std::vector<uint8_t> sealed,
+               seal(neighbours_.at(neighbour).seal, sealer(id_, neighbour), both));
   SealedShare share;
   SHOAL_CHECK(sealed.size() == share.size());
   std::ranges::copy(sealed, share.begin());
@@ -106,9 +107,8 @@ Status Client::take_shares(const Delivery& delivery) {
   for (const Delivery::Part& part : delivery.parts) {
     const auto neighbour = neighbours_.find(part.from);
     if (neighbour == neighbours_.end()) return corrupt("a share is of no neighbour");
-    SHOAL_ASSIGN(const Secret key, seal_keys_.agree(neighbour->second.seal_key, kSealUse,
-                                                    key_context(options_.round, part.from, id_)));
-    SHOAL_ASSIGN(const std::vector<uint8_t> both, open(key, part.share));
+    SHOAL_ASSIGN(const std::vector<uint8_t> both,
+                 open(neighbour->second.seal, sealer(part.from, id_), part.share));
     HeldShares held;
     std::copy_n(both.begin(), sizeof(Secret), held.self_mask.begin());
     std::copy_n(both.begin() + sizeof(Secret), sizeof(Secret), held.mask_key.begin());

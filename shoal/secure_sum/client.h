@@ -49,8 +49,7 @@ class Client {
  private:
   enum class Phase { kAdvertised, kShared, kMasked, kOver };
   struct Neighbour {
-    PublicKey seal_key = {};
-    Secret mask = {};  // the key of the pairwise mask
+    Secret seal = {}, mask = {};  // keys in common: of sealed shares, and of the pairwise mask
   };
   struct HeldShares {
     Secret self_mask = {}, mask_key = {};
@@ -75,8 +74,8 @@ class Client {
   std::map<uint32_t, HeldShares> held_;  // of the neighbours that shared
 };
 
-// What the key between two clients is derived for; the first of a pair of masks is the lower.
-std::array<uint8_t, 16> key_context(uint64_t round, uint32_t first, uint32_t second);
+// What the keys that two clients have in common are derived for.
+std::array<uint8_t, 16> key_context(uint64_t round, uint32_t one, uint32_t other);
 inline constexpr const char* kMaskUse = "shoal secure sum, mask";
 
 }  // namespace shoal::secure_sum

@@ -20,7 +20,7 @@ using CipherPtr = std::unique_ptr<EVP_CIPHER_CTX, FreeWith<&EVP_CIPHER_CTX_free>
 using KdfPtr = std::unique_ptr<EVP_KDF, FreeWith<&EVP_KDF_free>>;
 using KdfContextPtr = std::unique_ptr<EVP_KDF_CTX, FreeWith<&EVP_KDF_CTX_free>>;
 
-constexpr uint8_t kNonce[16] = {};  // keys are used once
+constexpr uint8_t kNonce[16] = {};  // of streams, whose keys are used once
 
 Status failure(const char* what) { return net::openssl_failure(Code::kInternal, what); }
 
@@ -123,23 +123,25 @@ Result<Secret> KeyPair::agree(const PublicKey& other, std::string_view use,
   return key;
 }
 
-Result<std::vector<uint8_t>> seal(const Secret& key, std::span<const uint8_t> plain) {
+Result<std::vector<uint8_t>> seal(const Secret& key, Sealer by, std::span<const uint8_t> plain) {
+  const uint8_t nonce[12] = {static_cast<uint8_t>(by)};
   std::vector<uint8_t> sealed(plain.size() + kTagBytes);
   const CipherPtr context(EVP_CIPHER_CTX_new());
   int size = 0, rest = 0;
-  const bool done = context != nullptr &&
-                    EVP_EncryptInit_ex(context.get(), EVP_chacha20_poly1305(), nullptr, key.data(),
-                                       kNonce) == 1 &&
-                    EVP_EncryptUpdate(context.get(), sealed.data(), &size, plain.data(),
-                                      static_cast<int>(plain.size())) == 1 &&
-                    EVP_EncryptFinal_ex(context.get(), sealed.data() + size, &rest) == 1 &&
-                    EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, kTagBytes,
-                                        sealed.data() + plain.size()) == 1;
+  const bool done =
+      context != nullptr &&
+      EVP_EncryptInit_ex(context.get(), EVP_chacha20_poly1305(), nullptr, key.data(), nonce) == 1 &&
+      EVP_EncryptUpdate(context.get(), sealed.data(), &size, plain.data(),
+                        static_cast<int>(plain.size())) == 1 &&
+      EVP_EncryptFinal_ex(context.get(), sealed.data() + size, &rest) == 1 &&
+      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, kTagBytes,
+                          sealed.data() + plain.size()) == 1;
   if (!done) return failure("ChaCha20-Poly1305");
   return sealed;
 }
 
-Result<std::vector<uint8_t>> open(const Secret& key, std::span<const uint8_t> sealed) {
+Result<std::vector<uint8_t>> open(const Secret& key, Sealer by, std::span<const uint8_t> sealed) {
+  const uint8_t nonce[12] = {static_cast<uint8_t>(by)};
   if (sealed.size() < kTagBytes) return Status(Code::kCorrupt, "a sealed message is too short");
   std::vector<uint8_t> plain(sealed.size() - kTagBytes);
   std::array<uint8_t, kTagBytes> tag;
@@ -148,8 +150,7 @@ Result<std::vector<uint8_t>> open(const Secret& key, std::span<const uint8_t> se
   int size = 0, rest = 0;
   const bool done =
       context != nullptr &&
-      EVP_DecryptInit_ex(context.get(), EVP_chacha20_poly1305(), nullptr, key.data(), kNonce) ==
-          1 &&
+      EVP_DecryptInit_ex(context.get(), EVP_chacha20_poly1305(), nullptr, key.data(), nonce) == 1 &&
       EVP_DecryptUpdate(context.get(), plain.data(), &size, sealed.data(),
                         static_cast<int>(plain.size())) == 1 &&
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()) == 1 &&

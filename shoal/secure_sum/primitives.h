@@ -59,9 +59,11 @@ class KeyPair {
 };
 
 inline constexpr size_t kTagBytes = 16;
-// ChaCha20-Poly1305. REQUIRES: the key seals one message only: there is no nonce.
-Result<std::vector<uint8_t>> seal(const Secret& key, std::span<const uint8_t> plain);
-// kCorrupt for what was not sealed with this key.
-Result<std::vector<uint8_t>> open(const Secret& key, std::span<const uint8_t> sealed);
+// Which of two that have a key in common seals.
+enum class Sealer : uint8_t { kLower, kHigher };
+// ChaCha20-Poly1305. REQUIRES: each of the two seals one message only: there is no other nonce.
+Result<std::vector<uint8_t>> seal(const Secret& key, Sealer by, std::span<const uint8_t> plain);
+// kCorrupt for what was not sealed with this key by this one.
+Result<std::vector<uint8_t>> open(const Secret& key, Sealer by, std::span<const uint8_t> sealed);
 
 }  // namespace shoal::secure_sum

@@ -67,15 +67,16 @@ TEST(Primitives, KeysAgreeAndSealedMessagesOpen) {
   EXPECT_EQ(*ab, *ba);
   EXPECT_NE(*ab, *alice->agree(bob->public_key(), "another", {}));
   const std::vector<uint8_t> plain{1, 2, 3};
-  auto sealed = seal(*ab, plain);
+  auto sealed = seal(*ab, Sealer::kLower, plain);
   ASSERT_TRUE(sealed.ok());
-  EXPECT_EQ(*open(*ba, *sealed), plain);
+  EXPECT_EQ(*open(*ba, Sealer::kLower, *sealed), plain);
+  EXPECT_EQ(open(*ba, Sealer::kHigher, *sealed).status().code(), Code::kCorrupt);
   for (uint8_t& byte : *sealed) {
     byte ^= 1;
-    EXPECT_EQ(open(*ba, *sealed).status().code(), Code::kCorrupt);
+    EXPECT_EQ(open(*ba, Sealer::kLower, *sealed).status().code(), Code::kCorrupt);
     byte ^= 1;
   }
-  EXPECT_EQ(open(*ba, std::span(plain)).status().code(), Code::kCorrupt);
+  EXPECT_EQ(open(*ba, Sealer::kLower, plain).status().code(), Code::kCorrupt);
 }
 
 // All points of order 1, 2, 4 and 8 (RFC 7748, section 7), whose coordinate is below 2^255.

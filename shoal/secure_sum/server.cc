@@ -194,9 +194,8 @@ Status Server::take_pairwise_masks_away(uint32_t client, const Member& member,
   for (const uint32_t n : member.neighbours) {
     const Member& neighbour = members_.at(n);
     if (!neighbour.has_masked) continue;
-    const auto [low, high] = std::minmax(client, n);
     SHOAL_ASSIGN(const Secret key, keys.agree(neighbour.keys.mask_key, kMaskUse,
-                                              key_context(options_.round, low, high)));
+                                              key_context(options_.round, client, n)));
     // The neighbour added it if the dropped client's number is the higher one.
     KeyStream(key).add_to(sum_, /*subtract=*/n < client);
   }

@@ -21,8 +21,8 @@ enum class Moment { kAdvertise, kShare, kMask, kUnmask };
 struct SimulatedRound {
   Sum sum;
   uint64_t sent = 0, received = 0;  // the most bytes of any client
-  double client_seconds = 0;        // that a client computed, on average over those in the sum
-  double server_seconds = 0;
+  // Processor time, of a client on average over those in the sum.
+  double client_seconds = 0, server_seconds = 0;
 };
 
 // Drops out, and says no more; null: nobody does.
