@@ -136,8 +136,7 @@ Status Simulation::prepare(const fit::NetworkForBatch& network) {
   shards_ = std::make_unique<Shards>(std::move(shards));
 
   const train::TrainerOptions trainer = fit::trainer_options(options_.fit);
-  const auto threads = std::min(static_cast<size_t>(options_.threads), options_.per_round);
-  for (size_t i = 0; i < threads; ++i) {
+  for (int i = 0; i < pool_.threads(); ++i) {
     SHOAL_ASSIGN(LocalTrainer made,
                  LocalTrainer::create(devices_.clients, learning.graph, trainer));
     trainers_.push_back(std::move(made));

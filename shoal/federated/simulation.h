@@ -7,6 +7,7 @@
 // data and options, bit by bit.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -98,7 +99,13 @@ class Simulation {
 
  private:
   Simulation(Devices devices, const fit::TrainingData& data, const Options& options)
-      : devices_(devices), data_(data), options_(options), pool_(options.threads) {}
+      : devices_(devices),
+        data_(data),
+        options_(options),
+        pool_(std::min(options.threads,
+                       static_cast<int>(std::min(options.per_round, kMostThreads)))) {}
+
+  static constexpr size_t kMostThreads = 1024;
 
   // A client that reports.
   struct Task {
@@ -118,7 +125,7 @@ class Simulation {
   fit::TrainingData data_;
   Options options_;
   ThreadPool pool_;
-  std::vector<LocalTrainer> trainers_;  // one per thread
+  std::vector<LocalTrainer> trainers_;  // one per thread of the pool
   Graph evaluated_;                     // the network for larger batches
   Batches::Prepare prepare_image_;
   BatchOptions batches_;
