@@ -108,7 +108,8 @@ void SimulatedTraining::start(size_t i) {
   note(replica.status());
   if (!replica.ok()) return;
   worker.session = std::make_unique<learn::WorkerSession>(*std::move(replica), task_.source);
-  worker.is_member = worker.is_working = worker.is_damaged = worker.is_found = false;
+  worker.is_member = worker.is_working = false;
+  worker.damage = worker.found = 0;
   ++worker.life;
 }
 
@@ -194,11 +195,9 @@ void SimulatedTraining::deliver(size_t i, std::vector<std::byte> bytes) {
     --damages_left_;
     ++figures_.damages;
     pull->rate_factor += 0.5;
-    workers_[i].is_damaged = true;
+    workers_[i].damage = figures_.damages;
   }
-  if (std::holds_alternative<learn::StateMessage>(*message)) {
-    workers_[i].is_damaged = workers_[i].is_found = false;
-  }
+  if (std::holds_alternative<learn::StateMessage>(*message)) workers_[i].damage = 0;
   note(session.handle(*message));
   answer(i);
   work(i);
@@ -226,9 +225,9 @@ void SimulatedTraining::answer(size_t i) {
   Worker& worker = workers_[i];
   for (const learn::ToHub& message : worker.session->take_messages()) {
     clock_.after(delay(worker.last_out), [this, i, bytes = encode(message), life = worker.life,
-                                          hub = hub_life_, damaged = worker.is_damaged] {
+                                          hub = hub_life_, damage = worker.damage] {
       if (workers_[i].life != life || hub_life_ != hub || !hub_ || is_over_) return;
-      workers_[i].is_found |= damaged;
+      workers_[i].found = damage;
       hub_->handle(static_cast<int>(i), bytes, hub_now());
       settle_hub();
     });
@@ -256,7 +255,7 @@ Status SimulatedTraining::check_end() const {
     if (!worker.session || !worker.is_member) continue;
     if (!worker.session->is_over()) return broken("a worker does not know that the run is over");
     // A damage that the hub was not told of before the end is nobody's loss.
-    if (worker.is_damaged && !worker.is_found) continue;
+    if (worker.damage > 0 && worker.found != worker.damage) continue;
     if (learn::hash_of_learned(worker.session->replica().trainer()) != hash_) {
       return broken("worker " + std::to_string(i) + " has learned other weights");
     }

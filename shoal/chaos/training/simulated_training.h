@@ -73,8 +73,8 @@ class SimulatedTraining {
     int life = 0;
     bool is_member = false;  // joined a hub that was not over
     bool is_working = false;
-    bool is_damaged = false;  // since it was last sent the state
-    bool is_found = false;    // and the hub has been told so
+    int damage = 0;  // its number, since the worker was last sent the state; 0: none
+    int found = 0;   // the last damage of which the hub was told
     Time last_in{0}, last_out{0};
   };
 
