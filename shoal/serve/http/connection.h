@@ -129,7 +129,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<Reply> refusal_;  // to be sent before the body has come
   uint64_t skip_ = 0;             // bytes of a refused body that are still to come
   uint64_t skipped_ = 0;
-  Time refused_{};  // the last time
+  bool waits_for_many_ = false;  // bytes, before it is told that there are some
+  Time refused_{};               // the last time
   boost::asio::steady_timer rested_;
   uint64_t room_ = 0;  // taken from the budget for the body
   bool continue_sent_ = false;
