@@ -150,7 +150,10 @@ bool Connection::is_client_gone() {
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-void Connection::shut_down() { ::shutdown(socket_.native_handle(), SHUT_RDWR); }
+void Connection::shut_down() {
+  is_shut_down_ = true;
+  ::shutdown(socket_.native_handle(), SHUT_RDWR);
+}
 
 void Connection::read_request() {
   parser_.emplace();

@@ -87,6 +87,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // cancelled one.
   bool check(Time now);
   void shut_down();  // whatever is under way fails soon
+  bool is_shut_down() const { return is_shut_down_; }
 
  private:
   void enter(State state);
@@ -122,6 +123,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::atomic<State> state_ = State::kIdle;
   std::atomic<int64_t> since_ns_ = 0;
+  std::atomic<bool> is_shut_down_ = false;
 
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<AlignedBody>> parser_;
