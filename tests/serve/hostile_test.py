@@ -470,6 +470,7 @@ def test_slow_clients(_):
                 assert server.ask("POST", MODEL + "/infer", body, None)[0] == 200
                 times.append(time.monotonic() - asked)
             still = go_on(slow)
+            assert still <= room, (still, room)
             print(f"{count} slow connections, room for {room}: {still} are open after {time.monotonic() - begin:.1f} s;"
                   f" 20 requests of others answered, the slowest in {1e3 * max(times):.1f} ms")
             if "CONNECTIONS" in os.environ:  # by hand: how long they may take

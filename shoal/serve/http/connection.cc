@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
@@ -26,7 +27,7 @@ constexpr size_t kReadBytes = 64 * 1024;
 
 // What a refusal costs, about: system calls, and a nanosecond for so many bytes.
 constexpr std::chrono::microseconds kRefusalTime{20};
-constexpr uint64_t kSkippedBytesPerNs = 5;
+constexpr uint64_t kSkippedBytesPerNs = 3;
 
 // Clients are told apart by their addresses: a client that opens more connections is no other one.
 uint64_t client_of(const asio::ip::tcp::socket& socket) {
@@ -149,7 +150,10 @@ bool Connection::is_client_gone() {
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-void Connection::shut_down() { ::shutdown(socket_.native_handle(), SHUT_RDWR); }
+void Connection::shut_down() {
+  is_shut_down_ = true;
+  ::shutdown(socket_.native_handle(), SHUT_RDWR);
+}
 
 void Connection::read_request() {
   parser_.emplace();
@@ -317,14 +321,29 @@ void Connection::skip_body() {
   skip_more();
 }
 
-// Without TLS, the system forgets the bytes and copies none.
+// Without TLS, the system forgets the bytes and copies none, and says so when there are many of
+// them and not before.
 void Connection::skip_more() {
-  const auto buffer = buffer_.prepare(kReadBytes);
-  while (!tls_ && skip_ > 0) {
-    const ssize_t got = ::recv(socket_.native_handle(), buffer.data(),
-                               std::min<uint64_t>(skip_, kReadBytes), MSG_TRUNC | MSG_DONTWAIT);
+  constexpr uint64_t kMany = 256 * 1024;
+  static std::array<std::byte, kMany> untouched;
+  if (skip_ > 0 && tls_) {
+    return tls_->async_read_some(asio::buffer(buffer_.prepare(kReadBytes), skip_),
+                                 [self = shared_from_this()](error_code error, size_t got) {
+                                   if (error) return;
+                                   self->skipped_ += got;
+                                   self->skip_ -= got;
+                                   self->skip_more();
+                                 });
+  }
+  error_code ignored;
+  while (skip_ > 0) {
+    const ssize_t got = ::recv(socket_.native_handle(), untouched.data(), std::min(skip_, kMany),
+                               MSG_TRUNC | MSG_DONTWAIT);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return;
     if (got < 0) {
+      const Socket::receive_low_watermark many(static_cast<int>(std::min(skip_, kMany)));
+      socket_.set_option(many, ignored);
+      waits_for_many_ = true;
       return socket_.async_wait(Socket::wait_read, [self = shared_from_this()](error_code error) {
         if (!error) self->skip_more();
       });
@@ -332,26 +351,24 @@ void Connection::skip_more() {
     skipped_ += static_cast<uint64_t>(got);
     skip_ -= static_cast<uint64_t>(got);
   }
-  if (skip_ == 0) return rest();
-  read_some(asio::buffer(buffer, skip_), [self = shared_from_this()](error_code error, size_t got) {
-    if (error) return;
-    self->skipped_ += got;
-    self->skip_ -= got;
-    self->skip_more();
-  });
+  if (std::exchange(waits_for_many_, false)) {
+    socket_.set_option(Socket::receive_low_watermark(1), ignored);
+  }
+  rest();
 }
 
-// Whoever is refused for the second time within a second has not waited as he was told to.
+// Whoever is refused for the second time within a second has not waited as he was told to. Many who
+// go on at the same time cost less than each at his own.
 void Connection::rest() {
   constexpr std::chrono::seconds kSoon{1};
-  constexpr std::chrono::milliseconds kShortest{1};
+  constexpr std::chrono::milliseconds kStep{5};
   const Time now = Clock::now();
   const bool is_again = now - std::exchange(refused_, now) < kSoon;
   const Time next =
       shared_.refusals.done(now, kRefusalTime + Duration(skipped_ / kSkippedBytesPerNs));
-  if (!is_again || next - now < kShortest) return read_request();
+  if (!is_again || next == now) return read_request();
   enter(State::kIdle);
-  rested_.expires_at(next);
+  rested_.expires_at(Time((next.time_since_epoch() / kStep + 1) * kStep));
   rested_.async_wait([self = shared_from_this()](error_code) { self->read_request(); });
 }
 

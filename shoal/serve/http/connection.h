@@ -87,6 +87,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // cancelled one.
   bool check(Time now);
   void shut_down();  // whatever is under way fails soon
+  bool is_shut_down() const { return is_shut_down_; }
 
  private:
   void enter(State state);
@@ -122,6 +123,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::atomic<State> state_ = State::kIdle;
   std::atomic<int64_t> since_ns_ = 0;
+  std::atomic<bool> is_shut_down_ = false;
 
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<AlignedBody>> parser_;
@@ -129,7 +131,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<Reply> refusal_;  // to be sent before the body has come
   uint64_t skip_ = 0;             // bytes of a refused body that are still to come
   uint64_t skipped_ = 0;
-  Time refused_{};  // the last time
+  bool waits_for_many_ = false;  // bytes, before it is told that there are some
+  Time refused_{};               // the last time
   boost::asio::steady_timer rested_;
   uint64_t room_ = 0;  // taken from the budget for the body
   bool continue_sent_ = false;

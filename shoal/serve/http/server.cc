@@ -2,6 +2,7 @@
 // that runs a batch does nothing else, and one is left.
 #include "shoal/serve/http/server.h"
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -188,14 +189,18 @@ class Server::State {
     delete ended;
   }
 
-  // Shuts down a connection of the client that has most of those that wait for their client: the
-  // one that has waited longest. Clients that open many and send nothing therefore lose theirs
-  // first. REQUIRES: mutex_ is held.
+  // Where there are too many, shuts down a connection of the client that has most of those that
+  // wait for their client: the one that has waited longest. Clients that open many and send nothing
+  // therefore lose theirs first. Those that are shut down already and about to end do not count.
+  // REQUIRES: mutex_ is held.
   Connections make_room() {
     Connections all = open_connections();
+    const auto is_open = [](const auto& connection) { return !connection->is_shut_down(); };
+    const auto open = static_cast<size_t>(std::ranges::count_if(all, is_open));
+    if (open < options_.max_connections) return all;
     std::unordered_map<uint64_t, size_t> waiting;
     const auto waits = [](const Connection& connection) {
-      return connection.state() != Connection::State::kAnswering;
+      return connection.state() != Connection::State::kAnswering && !connection.is_shut_down();
     };
     for (const auto& connection : all) waiting[connection->client()] += waits(*connection);
     Connection* longest = nullptr;
