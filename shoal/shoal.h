@@ -32,6 +32,9 @@
 #include "shoal/opencl/precision.h"
 #endif
 #include "shoal/session/session.h"
+#include "shoal/windows/sliding_window.h"
+#include "shoal/windows/temporal_pyramid.h"
+#include "shoal/windows/window_runner.h"
 #include "shoal/zoo/zoo.h"
 
 // A model on several devices.
