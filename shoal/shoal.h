@@ -36,6 +36,9 @@
 #if __has_include("shoal/vulkan/vulkan.h")  // not with SHOAL_VULKAN=OFF
 #include "shoal/vulkan/vulkan.h"
 #endif
+#include "shoal/windows/sliding_window.h"
+#include "shoal/windows/temporal_pyramid.h"
+#include "shoal/windows/window_runner.h"
 #include "shoal/zoo/zoo.h"
 
 // A model on several devices.
@@ -94,6 +97,10 @@
 #include "shoal/fit/scores.h"
 #include "shoal/fit/train.h"
 #include "shoal/fit_cluster/fit_cluster.h"
+#include "shoal/query/ask.h"
+#include "shoal/query/classifier.h"
+#include "shoal/query/index.h"
+#include "shoal/query/labels.h"
 #include "shoal/search/search.h"
 #include "shoal/shrink/shrink.h"
 #include "shoal/shrink/tprune.h"

@@ -71,6 +71,7 @@ void add_load(Command& app, Action& action);  // nothing where it is not built
 void add_operators(Command& app, Action& action);
 void add_plan(Command& app, Action& action);
 void add_profile(Command& app, Action& action);
+void add_query(Command& app, Action& action);
 void add_run(Command& app, Action& action);
 void add_search(Command& app, Action& action);
 void add_serve(Command& app, Action& action);  // nothing where it is not built

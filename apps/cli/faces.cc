@@ -1,6 +1,7 @@
 // shoal faces: people that were enrolled, and who is in an image or a video.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -71,32 +71,13 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
 #ifdef SHOAL_VULKAN
   register_vulkan_device();
 #endif
-  for (auto* add : {add_run,
-                    add_inspect,
-                    add_bench,
-                    add_profile,
-                    add_train,
-                    add_eval,
-                    add_shrink,
-                    add_exits,
-                    add_specialise,
-                    add_tprune,
-                    add_branch,
-                    add_search,
-                    add_fit_cluster,
-                    add_watch,
-                    add_faces,
-                    add_convert,
-                    add_zoo,
-                    add_plan,
-                    add_simulate,
-                    add_catalog,
-                    add_serve,
-                    add_load,
-                    add_cluster_commands,
-                    add_operators,
-                    add_doctor,
-                    add_completions}) {
+  for (auto* add : {add_run,         add_inspect, add_bench,      add_profile,
+                    add_train,       add_eval,    add_shrink,     add_exits,
+                    add_specialise,  add_tprune,  add_branch,     add_search,
+                    add_fit_cluster, add_watch,   add_faces,      add_query,
+                    add_convert,     add_zoo,     add_plan,       add_simulate,
+                    add_catalog,     add_serve,   add_load,       add_cluster_commands,
+                    add_operators,   add_doctor,  add_completions}) {
     add(app, action);
   }
   if (const std::optional<int> end = app.parse(words_of(split_at_dashes(argc, argv), argv))) {

@@ -10,11 +10,33 @@
 #include "shoal/data/image.h"
 
 namespace shoal::detect {
+namespace {
+
+// As the model declares them, or else as they are for the declared input: exporters leave sizes
+// open that follow from it.
+Result<std::vector<TensorInfo>> outputs_of(const Model& model) {
+  SHOAL_ASSIGN(std::vector<TensorInfo> outputs, model.outputs());
+  const auto open = [](const TensorInfo& one) {
+    return !one.dims || std::ranges::any_of(*one.dims, [](int64_t dim) { return dim < 0; });
+  };
+  if (std::ranges::none_of(outputs, open)) return outputs;
+  SHOAL_ASSIGN(const LoadedGraph loaded, model.graph());
+  for (size_t i = 0; i < loaded.outputs.size(); ++i) {
+    const auto at = std::ranges::find(outputs, loaded.outputs[i], &TensorInfo::name);
+    if (at == outputs.end()) continue;
+    const Shape& shape = loaded.graph[loaded.graph.outputs()[i]].type.shape;
+    at->dims.emplace();
+    for (size_t axis = 0; axis < shape.rank(); ++axis) at->dims->push_back(shape[axis]);
+  }
+  return outputs;
+}
+
+}  // namespace
 
 Result<Detector> Detector::open(const Model& model, Device& device, std::optional<HeadKind> head,
                                 SessionOptions options) {
   SHOAL_ASSIGN(const std::vector<TensorInfo> inputs, model.inputs());
-  SHOAL_ASSIGN(const std::vector<TensorInfo> outputs, model.outputs());
+  SHOAL_ASSIGN(const std::vector<TensorInfo> outputs, outputs_of(model));
   SHOAL_ASSIGN(Head known, recognise(inputs, outputs, head));
   SHOAL_ASSIGN(Session session, model.session(device, std::move(options)));
   return Detector(std::move(known), std::move(session));

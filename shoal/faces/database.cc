@@ -56,7 +56,12 @@ Result<Person> parse_person(JsonText& json) {
   Person person;
   SHOAL_TRY(json.object([&](const std::string& key) -> Status {
     if (key == "faces") return json.number(person.faces);
-    if (key == "sum") return json.numbers(person.sum);
+    if (key == "sum") {
+      return json.list([&]() -> Status {
+        if (person.sum.size() == FaceDatabase::kMostDims) return corrupt("too long an embedding");
+        return json.number(person.sum.emplace_back());
+      });
+    }
     if (key != "name") return corrupt("a person has a member " + printable(key));
     SHOAL_ASSIGN(person.name, json.text());
     return {};

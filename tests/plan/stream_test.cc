@@ -10,9 +10,12 @@
 #include "random_plan.h"
 #include "run_here.h"
 #include "shoal/cpu/cpu.h"
+#include "shoal/graph/text.h"
+#include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/cuts.h"
+#include "shoal/plan/stream/round_robin.h"
 #include "shoal/plan/stream/stages.h"
 #include "shoal/zoo/zoo.h"
 
@@ -85,6 +88,70 @@ TEST(Stages, AreTheBestThereAre) {
       period = std::max(period, period_of(graph, cluster, stage));
     }
     EXPECT_NEAR(period, least, 1e-9 * least);
+  }
+}
+
+// Two-stream recognition with a temporal pyramid of 15 ranges (hadidi 7.2), half as wide: a frame
+// and the flow of ten of them go through three convolutions each, and their features with those of
+// frames before, for which copies stand, through three full layers.
+std::string convolutions(const std::string& from, const std::string& name, int channels) {
+  const std::string n = name;
+  return "const " + n + "w1 f32[128," + std::to_string(channels) + ",5,5] = zeros\nconst " + n +
+         "w2 f32[128,128,3,3] = zeros\nconst " + n + "w3 f32[128,128,3,3] = zeros\n" + n +
+         "1 = Conv(" + from + ", " + n + "w1) pads=[2,2,2,2]\n" + n + "2 = Conv(" + n + "1, " + n +
+         "w2) pads=[1,1,1,1]\n" + n + "3 = Conv(" + n + "2, " + n + "w3) pads=[1,1,1,1]\n" + n +
+         "4 = GlobalMaxPool(" + n + "3)\n" + n + "5 = Flatten(" + n + "4)\n";
+}
+
+Graph two_stream_graph() {
+  std::string ranges;
+  for (int i = 0; i < 15; ++i) ranges += std::string(i > 0 ? ", " : "") + "s5, t5";
+  const std::string text =
+      "input frame f32[1,3,12,16]\ninput flow f32[1,20,12,16]\n" + convolutions("frame", "s", 3) +
+      convolutions("flow", "t", 20) +
+      "const f1 f32[3840,1024] = zeros\nconst f2 f32[1024,1024] = zeros\n"
+      "const f3 f32[1024,51] = zeros\npyramid = Concat(" +
+      ranges +
+      ") axis=1\nh1 = MatMul(pyramid, f1)\nr1 = Relu(h1)\nh2 = MatMul(r1, f2)\nr2 = Relu(h2)\n"
+      "y = MatMul(r2, f3)\noutput y\n";
+  return *parse_text(text, ops::find);
+}
+
+TEST(Stream, OfTwoStreamRecognitionGrowsAsPredicted) {  // hadidi 7.8
+  const Graph graph = two_stream_graph();
+  double last = 0, last_latency = 0;
+  for (const size_t workers : {5u, 8u, 10u, 12u}) {
+    const ClusterProfile cluster =
+        uniform_cluster(workers, *find_device("pi3"), *find_link("gigabit"));
+    std::vector<int> all;
+    for (size_t w = 0; w < workers; ++w) all.push_back(static_cast<int>(w));
+    const auto plans = make_stream_plans(graph, cluster);
+    ASSERT_TRUE(plans.ok());
+    // Predicted: the slowest of the best stages sets the pace. Then in virtual time.
+    const StageFinder finder(graph, cluster, all);
+    double period = 1e18;
+    std::vector<Stage> best;
+    for (size_t count = 1; count <= workers; ++count) {
+      const auto stages = finder.best(count, workers);
+      if (!stages) continue;
+      double slowest = 0;
+      for (const Stage& stage : *stages) {
+        slowest = std::max(slowest, period_of(graph, cluster, stage));
+      }
+      if (slowest >= period) continue;
+      period = slowest;
+      best = *stages;
+    }
+    const auto turns = make_round_robin(graph, cluster, best);
+    ASSERT_TRUE(turns.ok());
+    const Stream stream = simulate_stream(*turns, cluster, 40 * workers, 3 * workers);
+    EXPECT_NEAR(stream.requests_per_second() * period, 1, 0.1) << workers;
+    EXPECT_GE(plans->front().requests_per_second(), 0.9 / period) << workers;
+    EXPECT_GT(stream.requests_per_second(), last) << workers;
+    last = stream.requests_per_second();
+    const double latency = simulate_stream(*turns, cluster, 1, 1).latencies[0];
+    EXPECT_GE(latency, 0.999 * last_latency) << workers;
+    last_latency = latency;
   }
 }
 
