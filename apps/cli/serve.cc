@@ -1,15 +1,21 @@
 // shoal serve: models behind the Open Inference Protocol.
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <limits>
+#include <memory>
 #include <set>
 
 #include "cli.h"
 #include "cluster/notify.h"
 #include "cluster/stop_signals.h"
 #include "model.h"
+#include "schedule_files.h"
 #include "shoal/base/notification.h"
 #include "shoal/base/usable_cores.h"
 #include "shoal/base/user_folders.h"
+#include "shoal/catalog/as_task.h"
+#include "shoal/catalog/model_of.h"
 #include "shoal/data/presets.h"
 #include "shoal/net/address.h"
 #include "shoal/net/text_file.h"
@@ -27,10 +33,13 @@ Examples:
   shoal serve model.onnx --grpc 127.0.0.1:8001
   shoal serve model.onnx --listen 0.0.0.0:8000 --keys keys.txt --tls-cert cert.pem --tls-key key.pem
   shoal serve model.onnx --max-batch 1 --max-waiting 64   no batches, refuse early
+  shoal serve --catalog lenet --budget energy=50,memory=2     a day with 50 J and 2 MB
 When it is ready it prints one line: ready URL. Ctrl-C or SIGTERM answers what was asked and ends it.)";
 
 struct ServeFlags {
-  std::vector<std::string> models = {std::string(kDefaultModel)};
+  std::vector<std::string> models;
+  std::string catalog, decision_log;  // a folder, a file
+  std::vector<std::string> budgets;
   std::string listen = "127.0.0.1:8000";
   std::string grpc;
   std::string keys, tls_certificates, tls_key;  // files
@@ -53,24 +62,115 @@ Result<std::vector<std::string>> read_lines(const std::string& path) {
   return lines;
 }
 
+// What all models have in common.
+Status complete(const ServeFlags& flags, serve::ModelSource& source) {
+  source.max_batch = flags.max_batch;
+  if (!flags.preset.empty()) {
+    SHOAL_ASSIGN(source.preprocess, load_preset(config_folder() / "presets", flags.preset));
+  }
+  if (!flags.labels.empty()) {
+    SHOAL_ASSIGN(source.labels, read_lines(flags.labels));
+  }
+  return {};
+}
+
 Result<std::vector<serve::ModelSource>> sources_of(const ServeFlags& flags) {
   std::vector<serve::ModelSource> sources;
   std::set<std::string> names;
-  for (const std::string& text : flags.models) {
+  std::vector<std::string> models = flags.models;
+  if (models.empty() && flags.catalog.empty()) models.emplace_back(kDefaultModel);
+  for (const std::string& text : models) {
     SHOAL_ASSIGN(serve::ModelSource source, serve::parse_model_source(text));
     if (!names.insert(source.name).second) {
       return invalid("two models are called " + source.name + "; name one: NAME=" + source.model);
     }
-    source.max_batch = flags.max_batch;
-    if (!flags.preset.empty()) {
-      SHOAL_ASSIGN(source.preprocess, load_preset(config_folder() / "presets", flags.preset));
-    }
-    if (!flags.labels.empty()) {
-      SHOAL_ASSIGN(source.labels, read_lines(flags.labels));
-    }
+    SHOAL_TRY(complete(flags, source));
     sources.push_back(std::move(source));
   }
   return sources;
+}
+
+struct Allowed {
+  schedule::Budgets budgets{
+      .joules = 1e12, .dollars = 0, .bytes = int64_t{1} << 50, .seconds = 86'400};
+  double latency_ms = std::numeric_limits<double>::infinity();
+  double requests = 0;  // of a day, of each task
+};
+
+// "energy=50", in joules, dollars, megabytes, milliseconds, requests and hours.
+Status take_budget(const std::string& text, Allowed& allowed) {
+  const size_t equals = std::min(text.find('='), text.size());
+  const std::string name = text.substr(0, equals);
+  char* end = nullptr;
+  const std::string digits = text.substr(std::min(equals + 1, text.size()));
+  const double value = std::strtod(digits.c_str(), &end);
+  if (digits.empty() || *end != 0 || !(value >= 0 && value <= 1e12)) {
+    return invalid("--budget " + text + ": write energy=JOULES");
+  }
+  if (name == "energy") {
+    allowed.budgets.joules = value;
+  } else if (name == "money") {
+    allowed.budgets.dollars = value;
+  } else if (name == "memory") {
+    allowed.budgets.bytes = static_cast<int64_t>(value * 1e6);
+  } else if (name == "latency") {
+    allowed.latency_ms = value;
+  } else if (name == "requests") {
+    allowed.requests = value;
+  } else if (name == "day") {
+    allowed.budgets.seconds = value * 3600;
+  } else {
+    return invalid("--budget takes energy, money, memory, latency, requests and day, not " + name);
+  }
+  return {};
+}
+
+// The variants of all tasks in the catalog, as models and for the scheduler. A special network has
+// other outputs than its task, and is left out.
+Status add_tasks(const ServeFlags& flags, std::vector<serve::ModelSource>& sources,
+                 serve::ChooserOptions& tasks) {
+  if (flags.catalog.empty()) return {};
+  Allowed allowed;
+  for (const std::string& text : flags.budgets) SHOAL_TRY(take_budget(text, allowed));
+  tasks.budgets = allowed.budgets;
+  SHOAL_TRY(check(tasks.budgets));
+  for (const auto& folder : catalogs_in(flags.catalog)) {
+    SHOAL_ASSIGN(catalog::Catalog found, catalog::read_catalog(folder));
+    std::erase_if(found.variants, [](const auto& variant) { return variant.special.has_value(); });
+    schedule::Task task = catalog::as_task(found, task_name(folder));
+    task.latency_ms = allowed.latency_ms;
+    task.requests_per_day = allowed.requests;
+    for (const catalog::Variant& variant : found.variants) {
+      const std::string name = serve::variant_model(task.name, variant.name);
+      SHOAL_ASSIGN(serve::ModelSource source,
+                   serve::parse_model_source(name + "=" + folder.string()));
+      source.open = [folder, variant] { return catalog::model_of(folder, variant); };
+      SHOAL_TRY(complete(flags, source));
+      sources.push_back(std::move(source));
+    }
+    tasks.catalog.tasks.push_back(std::move(task));
+  }
+  if (tasks.catalog.tasks.empty()) return invalid(flags.catalog + " has no catalog in it");
+  std::set<std::string> names;
+  for (const schedule::Task& task : tasks.catalog.tasks) names.insert(task.name);
+  for (const serve::ModelSource& source : sources) {
+    if (!names.insert(source.name).second) {
+      return invalid("a model and a task, or two models, are called " + source.name);
+    }
+  }
+  return check(tasks.catalog);
+}
+
+// A line for each decision, at once: who looks on sees them.
+Status open_log(const std::string& path, serve::ChooserOptions& tasks) {
+  if (path.empty()) return {};
+  const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "ae"), [](std::FILE* opened) {
+    if (opened != nullptr) std::fclose(opened);
+  });
+  if (file == nullptr) return invalid("cannot write " + path);
+  std::setvbuf(file.get(), nullptr, _IOLBF, BUFSIZ);
+  tasks.log = [file](const std::string& line) { std::fprintf(file.get(), "%s\n", line.c_str()); };
+  return {};
 }
 
 void warn_of_strangers(const ServeFlags& flags, bool is_loopback) {
@@ -123,8 +223,12 @@ Result<serve::ServerOptions> options_of(const ServeFlags& flags) {
 Outcome serve_models(const ServeFlags& flags) {
   Notification stop;
   const StopSignals signals([&] { stop.notify(); });
-  SHOAL_OR_EXIT(const auto sources, Exit::kUsage, sources_of(flags));
-  SHOAL_OR_EXIT(const serve::ServerOptions options, Exit::kUsage, options_of(flags));
+  SHOAL_OR_EXIT(auto sources, Exit::kUsage, sources_of(flags));
+  SHOAL_OR_EXIT(serve::ServerOptions options, Exit::kUsage, options_of(flags));
+  const Status added = add_tasks(flags, sources, options.tasks);
+  if (!added.ok()) return fail(Exit::kUsage, added);
+  const Status logged = open_log(flags.decision_log, options.tasks);
+  if (!logged.ok()) return fail(Exit::kUsage, logged);
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.device));
   const auto server = serve::Server::start(sources, *device, options);
   if (!server.ok()) {
@@ -153,6 +257,20 @@ void add_serve(Command& app, Action& action) {
   command->footer(kExamples);
   command->add_option("models", flags->models,
                       "ONNX files or zoo:NAME, each as MODEL or NAME=MODEL (default: zoo:digits)");
+  Option* catalog = command->add_option(
+      "--catalog", flags->catalog,
+      "A folder of variants, or of such folders, each of which is a model under its name");
+  command
+      ->add_option(
+          "--budget", flags->budgets,
+          "What variants may cost: energy=J, money=$, memory=MB, latency=MS; day=HOURS that "
+          "energy and money last; requests=N that are expected in it")
+      ->delimiter(',')
+      ->needs(catalog);
+  command
+      ->add_option("--decision-log", flags->decision_log,
+                   "A file for every decision and its reasons")
+      ->needs(catalog);
   command->add_option("--listen", flags->listen, "HOST:PORT, as numbers; port 0: any")
       ->capture_default_str();
   command->add_option("--grpc", flags->grpc,

@@ -154,6 +154,7 @@ class Run {
       result_.top1.push_back(100.0 * static_cast<double>(correct) /
                              static_cast<double>(std::max<size_t>(exit.size(), 1)));
     }
+    for (size_t i = 0; i < result_.exits.size(); ++i) result_.exits[i].top1 = result_.top1[i];
     return judge_given();
   }
 

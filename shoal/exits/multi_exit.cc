@@ -27,6 +27,13 @@ Status corrupt(const std::string& what) {
   return Status(Code::kCorrupt, "the exits in the metadata: " + what);
 }
 
+// Reads back as it was.
+std::string text_of(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", number);
+  return text;
+}
+
 template <class T>
 Result<T> number_in(const std::string& text, T least, T most) {
   T number{};
@@ -86,9 +93,8 @@ Properties properties_of(const std::vector<Exit>& exits) {
   for (size_t i = 0; i < exits.size(); ++i) {
     properties[key_of(i, "at")] = exits[i].at;
     properties[key_of(i, "scores")] = exits[i].scores;
-    char text[32];
-    std::snprintf(text, sizeof text, "%.17g", exits[i].threshold);  // reads back as it was
-    properties[key_of(i, "threshold")] = text;
+    properties[key_of(i, "threshold")] = text_of(exits[i].threshold);
+    if (exits[i].top1 > 0) properties[key_of(i, "top1")] = text_of(exits[i].top1);
   }
   return properties;
 }
@@ -104,6 +110,9 @@ Result<std::vector<Exit>> exits_in(const Properties& properties) {
     SHOAL_ASSIGN(result[i].scores, text_in(properties, key_of(i, "scores")));
     SHOAL_ASSIGN(const std::string threshold, text_in(properties, key_of(i, "threshold")));
     SHOAL_ASSIGN(result[i].threshold, number_in<double>(threshold, 0, kNever));
+    if (const auto top1 = properties.find(key_of(i, "top1")); top1 != properties.end()) {
+      SHOAL_ASSIGN(result[i].top1, number_in<double>(top1->second, 0, 100));
+    }
     if (!scores.insert(result[i].scores).second) {
       return corrupt("two have the output " + printable(result[i].scores));
     }

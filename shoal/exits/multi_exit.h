@@ -9,6 +9,7 @@
 //   shoal.exit.1.at         the value that the first exit reads
 //   shoal.exit.1.scores     the output that holds its scores
 //   shoal.exit.1.threshold  the probability from which on it answers; above 1: never
+//   shoal.exit.1.top1       percent of test examples that it answers right alone, if that is known
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ struct Exit {
   std::string at = {};        // the value that it reads
   std::string scores = {};    // the output of its scores, before a Softmax
   double threshold = kNever;  // the probability of its best class from which on it answers
+  double top1 = 0;            // percent of test examples that it answers right alone; 0: unknown
 };
 
 // A network with exits. A value.

@@ -10,7 +10,7 @@ namespace {
 
 using Properties = std::map<std::string, std::string>;
 
-const std::vector<Exit> kTwo = {{"conv 1", "exit1", 0.1}, {"conv*2", "exit2", kNever}};
+const std::vector<Exit> kTwo = {{"conv 1", "exit1", 0.1, 91.25}, {"conv*2", "exit2", kNever}};
 
 // A network with two exits as a file in memory.
 Result<Model> file_with(const Properties& properties, uint64_t seed = 2) {
@@ -28,6 +28,7 @@ TEST(ExitsInMetadata, AreReadAsTheyWereWritten) {
     EXPECT_EQ((*read)[i].at, kTwo[i].at);
     EXPECT_EQ((*read)[i].scores, kTwo[i].scores);
     EXPECT_EQ((*read)[i].threshold, kTwo[i].threshold);
+    EXPECT_EQ((*read)[i].top1, kTwo[i].top1);
   }
 }
 
@@ -51,7 +52,9 @@ TEST(ExitsInMetadata, AreRefusedWhereTheyAreHostile) {
       {"shoal.exit.1.threshold", "nan"},
       {"shoal.exit.1.threshold", "-0.1"},
       {"shoal.exit.1.threshold", "1e9"},
-      {"shoal.exit.1.threshold", "0.5\n"}};
+      {"shoal.exit.1.threshold", "0.5\n"},
+      {"shoal.exit.1.top1", "101"},
+      {"shoal.exit.2.top1", ""}};
   for (const auto& [key, value] : changes) {
     Properties properties = properties_of(kTwo);
     properties[key] = value;
@@ -60,7 +63,8 @@ TEST(ExitsInMetadata, AreRefusedWhereTheyAreHostile) {
   for (const auto& [key, value] : properties_of(kTwo)) {
     Properties properties = properties_of(kTwo);
     properties.erase(key);
-    const Code wanted = key == "shoal.exits" ? Code::kOk : Code::kCorrupt;
+    const bool may_go = key == "shoal.exits" || key.ends_with(".top1");
+    const Code wanted = may_go ? Code::kOk : Code::kCorrupt;
     EXPECT_EQ(exits_in(properties).status().code(), wanted) << key;
   }
 }

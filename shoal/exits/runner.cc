@@ -224,13 +224,29 @@ Result<Tensor> Runner::advance(Progress& progress) const { return state_->advanc
 Result<std::vector<Answer>> Runner::run(const Tensor& images,
                                         std::span<const double> thresholds) const {
   SHOAL_CHECK(thresholds.size() == exits().size());
+  return run_until(images, [&](size_t, const Answer& answer) {
+    return answer.probability >= thresholds[answer.exit];
+  });
+}
+
+Result<std::vector<Answer>> Runner::run(const Tensor& images,
+                                        std::span<const ExitWish> wishes) const {
+  SHOAL_CHECK(images.shape().rank() > 0 && static_cast<size_t>(images.shape()[0]) == wishes.size());
+  return run_until(images, [&](size_t image, const Answer& answer) {
+    const ExitWish& wish = wishes[image];
+    return answer.exit >= wish.last || answer.probability >= wish.confidence;
+  });
+}
+
+// The last classifier's answers are taken always.
+Result<std::vector<Answer>> Runner::run_until(const Tensor& images, const Takes& takes) const {
   SHOAL_ASSIGN(Progress progress, start(images));
   std::vector<Answer> answers(progress.images);
   std::vector<size_t> left(progress.images);  // which image each row is
   std::iota(left.begin(), left.end(), size_t{0});
   while (!left.empty()) {
     const size_t exit = progress.next;
-    const bool last = exit == thresholds.size();
+    const bool last = exit == exits().size();
     SHOAL_ASSIGN(const Tensor scores, advance(progress));
     const auto classes = static_cast<size_t>(scores.shape()[1]);
     std::vector<size_t> rows, images_left;
@@ -238,7 +254,7 @@ Result<std::vector<Answer>> Runner::run(const Tensor& images,
       const auto own = scores.data<float>().subspan(row * classes, classes);
       // The last classifier may end with a Softmax; exits do not.
       Answer answer = answer_of(own, last && fit::are_probabilities(own), exit);
-      if (last || answer.probability >= thresholds[exit]) {
+      if (last || takes(left[row], answer)) {
         answer.scores.assign(own.begin(), own.end());
         answers[left[row]] = std::move(answer);
       } else {

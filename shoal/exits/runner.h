@@ -13,6 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -33,6 +35,13 @@ struct Answer {
   int64_t best = 0;                // the class with the highest score
   double probability = 0;          // of that class
   std::vector<float> scores = {};  // as the exit gave them
+};
+
+// What one image's answer is to be: the first exit that is this sure of it, or the one after which
+// nobody waits any longer. The last classifier comes after all exits.
+struct ExitWish {
+  double confidence = kNever;                        // a probability; kNever: no exit is
+  size_t last = std::numeric_limits<size_t>::max();  // exit to run; beyond the last classifier: it
 };
 
 // Images on their way through the network. A value: a copy goes on independently.
@@ -77,9 +86,15 @@ class Runner {
   // device that computes an image of a batch as it computes it alone. Fails as above. REQUIRES: as
   // many thresholds as exits().
   Result<std::vector<Answer>> run(const Tensor& images, std::span<const double> thresholds) const;
+  // The same by the wishes of each image: what several need is computed for all of them together,
+  // and those that wish for more go on from there (huynh D.3.4). REQUIRES: a wish for each image.
+  Result<std::vector<Answer>> run(const Tensor& images, std::span<const ExitWish> wishes) const;
 
  private:
   class State;
+  // Whether an image, by its number, takes an answer.
+  using Takes = std::function<bool(size_t image, const Answer& answer)>;
+  Result<std::vector<Answer>> run_until(const Tensor& images, const Takes& takes) const;
   explicit Runner(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "shoal/exits/testing.h"
 #include "shoal/fit/scores.h"
 
@@ -69,6 +71,40 @@ TEST_F(Running, GoesToTheEndWhereNoExitIsSure) {
   ASSERT_TRUE(late.ok() && early.ok());
   for (const Answer& answer : *late) EXPECT_EQ(answer.exit, runner.exits().size());
   for (const Answer& answer : *early) EXPECT_EQ(answer.exit, 0u);
+}
+
+// Each image of a batch by its own wish, bit by bit as if it were alone.
+TEST_F(Running, HeedsTheWishOfEachImage) {
+  constexpr size_t kImages = 9;
+  for (uint64_t seed = 1; seed < 8; ++seed) {
+    const Runner runner = runner_for(*device_, seed);
+    const Tensor images = random_images(runner.input_type(), kImages, seed);
+    std::mt19937 rng(static_cast<uint32_t>(seed));
+    std::vector<ExitWish> wishes(kImages);
+    for (ExitWish& wish : wishes) {
+      if (rng() % 4 > 0) wish.last = rng() % (runner.exits().size() + 2);
+      if (rng() % 2 > 0) wish.confidence = 0.2 + 0.2 * static_cast<double>(rng() % 4);
+    }
+    const auto together = runner.run(images, wishes);
+    ASSERT_TRUE(together.ok()) << together.status().message();
+    for (size_t i = 0; i < kImages; ++i) {
+      Region row = Region::whole(images.shape());
+      row.begin[0] = static_cast<int64_t>(i);
+      row.end[0] = row.begin[0] + 1;
+      const auto alone = runner.run(crop(images, row), std::span(&wishes[i], 1));
+      ASSERT_TRUE(alone.ok()) << alone.status().message();
+      EXPECT_EQ((*together)[i].exit, (*alone)[0].exit);
+      EXPECT_EQ((*together)[i].scores, (*alone)[0].scores);
+      const size_t last = std::min(wishes[i].last, runner.exits().size());
+      EXPECT_LE((*together)[i].exit, last);
+      if (wishes[i].confidence == kNever) {
+        EXPECT_EQ((*together)[i].exit, last);
+      }
+      if ((*together)[i].exit < last) {
+        EXPECT_GE((*together)[i].probability, wishes[i].confidence);
+      }
+    }
+  }
 }
 
 TEST_F(Running, KeepsNothingThatNoLaterStageReads) {

@@ -30,8 +30,8 @@ std::vector<double> per_day(const Catalog& catalog) {
 }  // namespace
 
 const char* name_of(Verdict verdict) {
-  constexpr const char* kNames[] = {"taken",   "lower score", "no link",     "too slow",
-                                    "no room", "over budget", "not worth it"};
+  constexpr const char* kNames[] = {"taken",   "lower score", "no link",      "too slow",
+                                    "no room", "over budget", "not worth it", "too rough"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
@@ -130,6 +130,7 @@ Scheduler::Candidate Scheduler::judge(const Request& request, OptionId id) const
     return candidate;
   };
   if (one.needs_cloud() && !request.cloud_up) return reject(Verdict::kNoLink);
+  if (expected_cost(id).accuracy < request.accuracy) return reject(Verdict::kTooRough);
   const bool loads = one.needs_memory() && !memory_.has(id);
   double load_ms = 0, page_in = 0, paid = 0;
   if (loads) {
@@ -146,7 +147,7 @@ Scheduler::Candidate Scheduler::judge(const Request& request, OptionId id) const
     load_ms = 1e3 * std::max(0.0, memory_.ready_at(id) - request.at);
   }
   candidate.ms += load_ms;
-  const double limit = catalog_.tasks[id.task].latency_ms;
+  const double limit = std::min(catalog_.tasks[id.task].latency_ms, request.latency_ms);
   if (candidate.joules + page_in > joules_left_ || candidate.dollars > dollars_left_) {
     return reject(Verdict::kNoBudget);
   }

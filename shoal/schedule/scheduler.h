@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -42,6 +43,9 @@ struct Request {
   size_t task = 0;
   uint64_t input = 0;  // requests with the same input one after another run fragments once
   bool cloud_up = true;
+  // What the request wishes of its answer, besides what the task demands.
+  double latency_ms = std::numeric_limits<double>::infinity();
+  double accuracy = 0;  // at least, a share
 };
 
 // What speaks for or against an option.
@@ -53,6 +57,7 @@ enum class Verdict : uint8_t {
   kNoRoom,    // more than all memory
   kNoBudget,  // it would exceed what is left
   kNotWorth,  // what it costs is worth more to later requests
+  kTooRough,  // less accurate than the request wishes
 };
 const char* name_of(Verdict verdict);
 

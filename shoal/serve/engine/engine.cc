@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kAlike = 1;  // the kind of requests that may share a batch
+constexpr uint64_t kAlike = 1, kExits = 2;  // kinds of requests that may share a batch
 
 uint64_t nanoseconds(Duration duration) {
   return static_cast<uint64_t>(
@@ -24,15 +24,38 @@ uint64_t now_ms() {
       std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
 }
 
+// Answers requests that wish for exits.
+Result<std::vector<Outcome>> run_exits(ServedModel& model, std::span<const Job* const> jobs) {
+  std::vector<const Tensor*> images;
+  std::vector<Wish> wishes;
+  for (const Job* job : jobs) {
+    if (job->inputs.size() != 1) return invalid("a model with exits has one input");
+    images.push_back(&job->inputs[0]);
+    wishes.push_back(job->wish);
+  }
+  SHOAL_ASSIGN(std::vector<ExitAnswers> answers, model.run_exits(images, wishes));
+  std::vector<Outcome> outcomes(jobs.size());
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    outcomes[i].outputs = {std::move(answers[i].scores)};
+    outcomes[i].exits = std::move(answers[i].exits);
+  }
+  return outcomes;
+}
+
 // Answers all requests of a batch, in their order.
-Result<std::vector<std::vector<Tensor>>> run_all(ServedModel& model,
-                                                 std::span<const Inputs* const> requests,
-                                                 const RequestOptions& options) try {
-  if (requests.size() > 1) return model.run_batch(requests, options);
-  SHOAL_ASSIGN(std::vector<Tensor> outputs, model.run(*requests[0], options));
-  std::vector<std::vector<Tensor>> answers;
-  answers.push_back(std::move(outputs));
-  return answers;
+Result<std::vector<Outcome>> run_all(ServedModel& model, std::span<const Job* const> jobs,
+                                     const RequestOptions& options) try {
+  if (model.heeds(jobs[0]->wish)) return run_exits(model, jobs);
+  std::vector<Outcome> outcomes(jobs.size());
+  if (jobs.size() == 1) {
+    SHOAL_ASSIGN(outcomes[0].outputs, model.run(jobs[0]->inputs, options));
+    return outcomes;
+  }
+  std::vector<const Inputs*> inputs;
+  for (const Job* job : jobs) inputs.push_back(&job->inputs);
+  SHOAL_ASSIGN(std::vector<std::vector<Tensor>> answers, model.run_batch(inputs, options));
+  for (size_t i = 0; i < jobs.size(); ++i) outcomes[i].outputs = std::move(answers[i]);
+  return outcomes;
 } catch (const std::bad_alloc&) {
   return Status(Code::kExhausted, "out of memory");
 }
@@ -163,7 +186,7 @@ void Engine::refuse(Waiting waiting, Status status, uint64_t ModelStatistics::*r
   ModelStatistics& statistics = waiting.entry->statistics;
   ++(statistics.*reason);
   statistics.fail.add(nanoseconds(Clock::now() - waiting.job.arrived));
-  finished.push_back({std::move(waiting.job.done), {std::move(status), std::nullopt, {}}});
+  finished.push_back({std::move(waiting.job.done), {std::move(status), std::nullopt, {}, {}}});
 }
 
 std::optional<Outcome> Engine::refusal(const std::string& name, uint64_t client,
@@ -179,7 +202,7 @@ std::optional<Outcome> Engine::refusal(const std::string& name, uint64_t client,
   if (admission.status.code() != Code::kExhausted) return std::nullopt;
   ++entry->statistics.refused;
   entry->statistics.fail.add(0);
-  return Outcome{std::move(admission.status), admission.retry_after, {}};
+  return Outcome{std::move(admission.status), admission.retry_after, {}, {}};
 }
 
 bool Engine::submit(const std::shared_ptr<ServedModel>& model, Job& job) {
@@ -191,7 +214,9 @@ bool Engine::submit(const std::shared_ptr<ServedModel>& model, Job& job) {
   if (entry.model != model) return false;
   const QueuedRequest request{.id = ++last_request_,
                               .client = job.client,
-                              .kind = items > 0 ? kAlike : 0,
+                              .kind = items == 0               ? 0
+                                      : model->heeds(job.wish) ? kExits
+                                                               : kAlike,
                               .items = std::max<int64_t>(items, 1),
                               .priority = job.priority,
                               .arrived = job.arrived,
@@ -266,21 +291,20 @@ void Engine::run_batch(Lock& lock, const SchedulerDecision& decision) {
   options.deadline = batch[0].deadline;
   // A batch goes on for the others if one of them is cancelled.
   if (batch.size() == 1) options.cancel = batch[0].job.cancel;
-  std::vector<const Inputs*> inputs;
+  std::vector<const Job*> jobs;
   for (const Waiting& one : batch) {
-    inputs.push_back(&one.job.inputs);
+    jobs.push_back(&one.job);
     options.deadline = std::max(options.deadline, one.deadline);
   }
-  auto answers = run_all(*batch[0].model, inputs, options);
+  auto answers = run_all(*batch[0].model, jobs, options);
   const Time end = Clock::now();
   // Before anybody has the answer: who asks for statistics next finds it counted.
   lock.lock();
   count(batch, answers.status(), decision.items, begin, end);
   lock.unlock();
   for (size_t i = 0; i < batch.size(); ++i) {
-    Outcome outcome{answers.status(), std::nullopt, {}};
-    if (answers.ok()) outcome.outputs = std::move((*answers)[i]);
-    tell(batch[i].job.done, std::move(outcome));
+    tell(batch[i].job.done,
+         answers.ok() ? std::move((*answers)[i]) : Outcome{answers.status(), std::nullopt, {}, {}});
   }
   lock.lock();
   scheduler_.ended(decision.model, decision.items,

@@ -37,6 +37,7 @@ struct Outcome {
   Status status;
   std::optional<Duration> retry_after;  // it was refused for now
   std::vector<Tensor> outputs;          // in the order of the model's
+  std::vector<size_t> exits = {};       // that gave each item of the first output, the only one
 };
 
 struct Job {
@@ -45,6 +46,7 @@ struct Job {
   uint32_t priority = kUsualPriority;
   Time arrived{};
   std::optional<Duration> timeout;
+  Wish wish = {};  // heeded by models with exits
   std::stop_token cancel;
   // Called once, on any thread that calls the engine.
   std::function<void(Outcome)> done;

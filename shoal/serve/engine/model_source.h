@@ -2,21 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/data/image.h"
+#include "shoal/models/model.h"
 
 namespace shoal::serve {
 
 struct ModelSource {
-  std::string name;                 // in paths of requests
-  std::string model;                // as open_model() takes it
-  Preprocess preprocess = {};       // of pictures to classify
-  std::vector<std::string> labels;  // of classes
-  int64_t max_batch = 0;            // items; 1: no batches; 0: as long as larger ones are faster
+  std::string name;                          // in paths of requests
+  std::string model;                         // as open_model() takes it
+  std::function<Result<Model>()> open = {};  // in its place; empty: open_model(model)
+  Preprocess preprocess = {};                // of pictures to classify
+  std::vector<std::string> labels;           // of classes
+  int64_t max_batch = 0;  // items; 1: no batches; 0: as long as larger ones are faster
 };
 
 // "MODEL" or "NAME=MODEL". Without a name it is the file's without folder and extension, or the

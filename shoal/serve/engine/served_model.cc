@@ -53,28 +53,31 @@ Result<Clock::duration> time_batch(Session& session, const TensorType& type) {
 }  // namespace
 
 Result<std::shared_ptr<ServedModel>> ServedModel::load(const ModelSource& source, Device& device) {
-  SHOAL_ASSIGN(const Model model, open_model(source.model));
+  SHOAL_ASSIGN(const Model model, source.open ? source.open() : open_model(source.model));
   SHOAL_ASSIGN(Session session, model.session(device));
-  std::shared_ptr<ServedModel> served(new ServedModel(source, std::move(session)));
-  SHOAL_TRY(served->describe(model));
-  served->prepare_batches(model, device);
-  return served;
-}
-
-Status ServedModel::describe(const Model& model) {
+  std::shared_ptr<ServedModel> served(new ServedModel(std::move(session)));
   SHOAL_ASSIGN(const auto inputs, model.inputs());
   SHOAL_ASSIGN(const auto outputs, model.outputs());
-  metadata_ = {source_.name, "1", describe_tensors(inputs), describe_tensors(outputs)};
-  return {};
+  ModelFacts facts{
+      .source = source,
+      .metadata = {source.name, "1", describe_tensors(inputs), describe_tensors(outputs)},
+      .inputs = served->inputs()};
+  served->prepare_batches(model, device, facts);
+  if (model.properties().contains("shoal.exits")) {
+    served->exits_ = ExitServer::create(model, device);
+  }
+  facts.max_batch = served->max_batch();
+  served->facts_ = std::make_shared<const ModelFacts>(std::move(facts));
+  return served;
 }
 
 // That a model takes no batches is no failure. It is compiled now for the shapes it declares; one
 // that leaves sizes open is compiled by the first request.
-void ServedModel::prepare_batches(const Model& model, Device& device) {
+void ServedModel::prepare_batches(const Model& model, Device& device, ModelFacts& facts) {
   constexpr double kWorthwhile = 0.95;  // time per item, by that of half the batch
   constexpr int64_t kMost = 32;
-  const bool measures = source_.max_batch == 0;
-  const int64_t most = measures ? kMost : source_.max_batch;
+  const bool measures = facts.source.max_batch == 0;
+  const int64_t most = measures ? kMost : facts.source.max_batch;
   double before = 0;
   for (int64_t items = 1; items <= most; items *= 2) {
     const Result<LoadedGraph> loaded = model.graph_for_batch(items);
@@ -87,7 +90,10 @@ void ServedModel::prepare_batches(const Model& model, Device& device) {
     const double each = std::chrono::duration<double>(*took).count() / static_cast<double>(items);
     if (measures && items > 1 && each > kWorthwhile * before) break;
     before = each;
-    if (items == 1) item_ = type;
+    if (items == 1) {
+      item_ = type;
+      facts.ms = 1e3 * *took;
+    }
     batched_.emplace(items, *std::move(session));
     batch_times_.emplace(items, *took);
   }

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/models/model.h"
+#include "shoal/serve/engine/exit_server.h"
 #include "shoal/serve/engine/model_source.h"
 #include "shoal/serve/protocol/documents.h"
 #include "shoal/session/session.h"
@@ -25,14 +27,24 @@ namespace shoal::serve {
 // The inputs of one request, in the order of the session's.
 using Inputs = std::vector<Tensor>;
 
+// What a model takes and gives, which is known also after it was unloaded.
+struct ModelFacts {
+  ModelSource source;
+  ModelMetadata metadata = {};
+  std::vector<InputInfo> inputs = {};
+  int64_t max_batch = 1;
+  double ms = 0;  // of one item, as it was measured when it was loaded; 0: it was not
+};
+
 // Thread-safe.
 class ServedModel {
  public:
   // Opens, compiles and measures. REQUIRES: `device` outlives it.
   static Result<std::shared_ptr<ServedModel>> load(const ModelSource& source, Device& device);
 
-  const ModelSource& source() const { return source_; }
-  const ModelMetadata& metadata() const { return metadata_; }
+  const std::shared_ptr<const ModelFacts>& facts() const { return facts_; }
+  const ModelSource& source() const { return facts_->source; }
+  const ModelMetadata& metadata() const { return facts_->metadata; }
   const std::vector<InputInfo>& inputs() const { return session_.inputs(); }
   const std::vector<std::string>& outputs() const { return session_.outputs(); }
   int64_t max_batch() const { return batched_.empty() ? 1 : batched_.rbegin()->first; }
@@ -40,6 +52,13 @@ class ServedModel {
   // What batches took when the model was loaded, by their items.
   const std::map<int64_t, std::chrono::steady_clock::duration>& batch_times() const {
     return batch_times_;
+  }
+  // Whether the model has exits, and the request wishes for one.
+  bool heeds(const Wish& wish) const { return exits_.has_value() && !wish.is_empty(); }
+  // Answers requests together, each by its wish. REQUIRES: heeds() of each.
+  Result<std::vector<ExitAnswers>> run_exits(std::span<const Tensor* const> requests,
+                                             std::span<const Wish> wishes) const {
+    return exits_->run(requests, wishes);
   }
 
   // Items of a request that may share a batch with others; 0 if it may not.
@@ -52,14 +71,12 @@ class ServedModel {
                                                      const RequestOptions& options);
 
  private:
-  ServedModel(ModelSource source, Session session)
-      : source_(std::move(source)), session_(std::move(session)) {}
-  Status describe(const Model& model);
-  void prepare_batches(const Model& model, Device& device);
+  explicit ServedModel(Session session) : session_(std::move(session)) {}
+  void prepare_batches(const Model& model, Device& device, ModelFacts& facts);
 
-  const ModelSource source_;
-  ModelMetadata metadata_;
+  std::shared_ptr<const ModelFacts> facts_;
   Session session_;
+  std::optional<ExitServer> exits_;
   std::map<int64_t, Session> batched_;  // by items; empty: the model takes no batches
   std::map<int64_t, std::chrono::steady_clock::duration> batch_times_;
   TensorType item_;  // of a batch: its first dimension is 1

@@ -1,12 +1,16 @@
-// Service: the backend of all doors, which is an engine.
+// Service: the backend of all doors, which is an engine, and a chooser where tasks have variants. A
+// task is a model to clients: its answers name the variant that gave them and the decision.
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "shoal/base/task_thread.h"
 #include "shoal/serve/engine/backend.h"
+#include "shoal/serve/engine/chooser.h"
 #include "shoal/serve/engine/engine.h"
 
 namespace shoal::serve {
@@ -19,13 +23,16 @@ class Service final : public Backend {
           std::function<void(std::function<void()>)> post)
       : engine_(engine), keys_(keys), version_(std::move(version)), post_(std::move(post)) {}
 
+  // What tasks take and give. REQUIRES: nothing was asked yet; the engine has all variants.
+  using TaskFacts = std::map<std::string, std::shared_ptr<const ModelFacts>>;
+  void set_tasks(std::unique_ptr<Chooser> chooser, TaskFacts facts);
+  const Chooser* chooser() const { return chooser_.get(); }  // null: there are no tasks
+
   std::string version() const override { return version_; }
   bool is_ready() const override;
   Result<ModelMetadata> metadata(const ModelName& model) const override;
   Result<std::vector<NamedStatistics>> statistics(const ModelName& model) const override;
-  std::vector<IndexEntry> index(bool ready_only) const override {
-    return engine_.index(ready_only);
-  }
+  std::vector<IndexEntry> index(bool ready_only) const override;
   void load(const std::string& model, std::function<void(Status)> done) override;
   Status unload(const std::string& model) override { return engine_.unload(model); }
   KeyCheck check_key(std::string_view authorization, KeyUse use, uint64_t address) override;
@@ -40,13 +47,29 @@ class Service final : public Backend {
   void drain() { draining_ = true; }
 
   Engine& engine() { return engine_; }
-  Result<std::shared_ptr<ServedModel>> find_model(const ModelName& model) const;
+  // Of a model that is loaded, or of a task. Fails as metadata().
+  Result<std::shared_ptr<const ModelFacts>> find_facts(const ModelName& model) const;
 
  private:
+  using Done = std::function<void(InferResult)>;
+
+  Result<std::shared_ptr<ServedModel>> find_model(const ModelName& model) const;
+  std::shared_ptr<const ModelFacts> find_task(const ModelName& model) const;  // null: it is none
+  void infer_by_model(const ModelName& model, const InferRequest& request, const Asker& asker,
+                      const Done& done);
+  void infer_by_task(const ModelFacts& task, const InferRequest& request, const Asker& asker,
+                     const Done& done);
+  // Loads it where it is not, then answers.
+  void load_and_infer(const std::string& model, const InferRequest& request, const Asker& asker,
+                      const Done& done);
+
   Engine& engine_;
   Keys* const keys_;
   const std::string version_;
   const std::function<void(std::function<void()>)> post_;
+  std::unique_ptr<Chooser> chooser_;
+  TaskFacts tasks_;
+  std::mutex choosing_;  // decisions are carried out in their order
   std::atomic<bool> draining_ = false;
   TaskThread loader_;  // last: its tasks use the rest
 };

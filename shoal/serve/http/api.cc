@@ -21,12 +21,12 @@ Reply json_reply(std::string text) {
   return reply;
 }
 
-Result<InferRequest> parse_request(const ServedModel& model, const Body& body) {
+Result<InferRequest> parse_request(const ModelFacts& model, const Body& body) {
   if (body.json_bytes != size_t{0}) return parse_infer_request(body);
-  if (model.inputs().size() != 1) {
+  if (model.inputs.size() != 1) {
     return invalid("a raw request needs a model with one input");
   }
-  const InputInfo& input = model.inputs()[0];
+  const InputInfo& input = model.inputs[0];
   return parse_raw_request(body, input.name, input.dtype, input.dims);
 }
 
@@ -137,8 +137,11 @@ Reply Api::document(const Call& call, const HttpRequest& request) {
     case CallKind::kIndex: {
       const auto ready_only = parse_index_request(text_of(request.body));
       if (!ready_only.ok()) return failure_reply(ready_only.status());
-      return json_reply(print(service_.engine().index(*ready_only)));
+      return json_reply(print(service_.index(*ready_only)));
     }
+    case CallKind::kCatalog:
+      if (service_.chooser() == nullptr) return failure_reply(404, "there is no catalog");
+      return json_reply(service_.chooser()->print());
     case CallKind::kUnload: {
       const Status unloaded = service_.engine().unload(call.model);
       return unloaded.ok() ? Reply() : failure_reply(unloaded);
@@ -149,7 +152,7 @@ Reply Api::document(const Call& call, const HttpRequest& request) {
     default:
       break;
   }
-  const auto model = service_.find_model(model_of(call));
+  const auto model = service_.find_facts(model_of(call));
   if (!model.ok()) {
     Reply reply = failure_reply(model.status());
     const bool is_there = model.status().code() == Code::kUnavailable;
@@ -157,11 +160,11 @@ Reply Api::document(const Call& call, const HttpRequest& request) {
     return reply;
   }
   if (call.kind == CallKind::kModelStatistics) {
-    return json_reply(print(service_.engine().statistics(call.model)));
+    return json_reply(print(*service_.statistics(model_of(call))));
   }
-  const ModelMetadata& metadata = (*model)->metadata();
+  const ModelMetadata& metadata = (*model)->metadata;
   if (call.kind == CallKind::kModelConfig) {
-    return json_reply(print_config(metadata, (*model)->max_batch()));
+    return json_reply(print_config(metadata, (*model)->max_batch));
   }
   if (call.kind == CallKind::kModelReady) {
     return json_reply("{\"name\":\"" + metadata.name + "\",\"ready\":true}");
@@ -170,7 +173,7 @@ Reply Api::document(const Call& call, const HttpRequest& request) {
 }
 
 void Api::infer(const Call& call, const HttpRequest& request, const ReplyTo& done) {
-  const auto model = service_.find_model(model_of(call));
+  const auto model = service_.find_facts(model_of(call));
   auto parsed = model.ok() ? parse_request(**model, request.body) : model.status();
   if (!parsed.ok()) return done(failure_reply(parsed.status()));
   if (parsed->priority == 0) parsed->priority = priority_of(request.priority);
@@ -189,23 +192,23 @@ void Api::classify(const Call& call, const HttpRequest& request, const ReplyTo& 
   }
   const auto image = parse_image(request.body.bytes);
   if (!image.ok()) return fail(image.status());
-  for (;;) {
-    const auto model = service_.find_model(model_of(call));
-    if (!model.ok()) return fail(model.status());
-    const ModelSource& source = (*model)->source();
-    if ((*model)->inputs().size() != 1) return fail(invalid("the model has more than one input"));
-    auto input = image_for_input(*image, (*model)->inputs()[0].dims, source.preprocess);
-    if (!input.ok()) return fail(input.status());
-    Job job = job_of(asker_of(request));
-    job.inputs = {*std::move(input)};
-    job.priority = priority_of(request.priority);
-    job.done = [done, model = *model, top](Outcome outcome) {
-      if (!outcome.status.ok()) return done(failure_reply(outcome.status, outcome.retry_after));
-      const auto classes = print_classes(*model, outcome.outputs[0], top);
-      done(classes.ok() ? json_reply(*classes) : failure_reply(classes.status()));
-    };
-    if (service_.engine().submit(*model, job)) return;
-  }
+  const auto model = service_.find_facts(model_of(call));
+  if (!model.ok()) return fail(model.status());
+  const ModelFacts& facts = **model;
+  if (facts.inputs.size() != 1) return fail(invalid("the model has more than one input"));
+  auto input = image_for_input(*image, facts.inputs[0].dims, facts.source.preprocess);
+  if (!input.ok()) return fail(input.status());
+  InferRequest wanted;
+  wanted.priority = priority_of(request.priority);
+  wanted.inputs = {{facts.inputs[0].name, *std::move(input)}};
+  service_.infer(model_of(call), wanted, asker_of(request),
+                 [done, model = *model, top](const InferResult& result) {
+                   if (!result.status.ok()) {
+                     return done(failure_reply(result.status, result.retry_after));
+                   }
+                   const auto classes = print_classes(*model, result.response, top);
+                   done(classes.ok() ? json_reply(*classes) : failure_reply(classes.status()));
+                 });
 }
 
 void Api::load(const Call& call, const ReplyTo& done) {

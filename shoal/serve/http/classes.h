@@ -4,11 +4,14 @@
 #include <string>
 
 #include "shoal/serve/engine/served_model.h"
+#include "shoal/serve/protocol/infer.h"
 
 namespace shoal::serve {
 
 // {"model_name","model_version","top":[{"index","label","score","share"}]}, best first.
-// kInvalidArgument if the tensor holds no scores of one example.
-Result<std::string> print_classes(const ServedModel& model, const Tensor& scores, size_t top);
+// The first output has the scores; parameters of the answer follow. kInvalidArgument if it holds no
+// scores of one example.
+Result<std::string> print_classes(const ModelFacts& model, const InferResponse& response,
+                                  size_t top);
 
 }  // namespace shoal::serve

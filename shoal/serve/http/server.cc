@@ -77,8 +77,10 @@ class Server::State {
 
   Status load(const std::vector<ModelSource>& sources) {
     for (const ModelSource& source : sources) engine_.add(source);
-    for (const ModelSource& source : sources) SHOAL_TRY(engine_.load(source.name));
-    return {};
+    for (const ModelSource& source : sources) {
+      if (!is_variant(source.name)) SHOAL_TRY(engine_.load(source.name));
+    }
+    return load_tasks();
   }
 
   void start() {
@@ -117,6 +119,42 @@ class Server::State {
                  net::make_public_context(options_.tls.certificates, options_.tls.key));
     tls_.emplace(context.release());
     shared_.tls = &*tls_;
+    return {};
+  }
+
+  bool is_variant(const std::string& model) const {
+    for (const schedule::Task& task : options_.tasks.catalog.tasks) {
+      for (const schedule::Option& option : task.options) {
+        if (model == variant_model(task.name, option.variant)) return true;
+      }
+    }
+    return false;
+  }
+
+  // Costs of time are those of this device.
+  Status load_tasks() {
+    ChooserOptions tasks = options_.tasks;
+    if (tasks.catalog.tasks.empty()) return {};
+    Service::TaskFacts facts;
+    int64_t bytes = 0;
+    for (const schedule::Task& task : tasks.catalog.tasks) {
+      for (const schedule::Option& option : task.options) bytes += option.bytes;
+    }
+    const bool all_fit = bytes <= tasks.budgets.bytes;
+    for (schedule::Task& task : tasks.catalog.tasks) {
+      for (schedule::Option& option : task.options) {
+        const std::string model = variant_model(task.name, option.variant);
+        SHOAL_TRY(engine_.load(model));
+        ModelFacts seen = *engine_.find(model)->facts();
+        if (seen.ms > 0) option.ms = seen.ms;
+        seen.metadata.name = task.name;
+        if (!facts.contains(task.name)) {
+          facts[task.name] = std::make_shared<const ModelFacts>(std::move(seen));
+        }
+        if (!all_fit) SHOAL_TRY(engine_.unload(model));
+      }
+    }
+    service_.set_tasks(std::make_unique<Chooser>(std::move(tasks), Clock::now()), std::move(facts));
     return {};
   }
 

@@ -13,6 +13,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/serve/access/keys.h"
+#include "shoal/serve/engine/chooser.h"
 #include "shoal/serve/engine/door.h"
 #include "shoal/serve/engine/engine.h"
 #include "shoal/serve/http/api.h"
@@ -30,6 +31,7 @@ struct ServerOptions {
   ConnectionLimits limits;
   uint64_t max_bodies = uint64_t{256} << 20;  // bytes of all requests that wait for an answer
   EngineOptions engine;
+  ChooserOptions tasks;  // whose variants are among the models, as TASK.VARIANT
   ApiOptions api;
   // For clients to send one more request on connections that they keep, and learn that it was the
   // last.
@@ -40,8 +42,10 @@ struct ServerOptions {
 // Thread-safe.
 class Server {
  public:
-  // Listens, loads all models, and answers requests from then on. Fails if a model cannot be
-  // loaded. REQUIRES: `device` outlives it; names are different.
+  // Listens, loads all models, and answers requests from then on. Variants of tasks are measured
+  // when they are loaded, and unloaded until they are chosen where they do not fit the memory
+  // together. Fails if a model cannot be loaded. REQUIRES: `device` outlives it; names are
+  // different; check() of options.tasks' catalog and budgets is OK, or it has no tasks.
   static Result<std::unique_ptr<Server>> start(const std::vector<ModelSource>& sources,
                                                Device& device, const ServerOptions& options);
   ~Server();  // ends all connections

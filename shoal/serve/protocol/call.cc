@@ -26,6 +26,7 @@ constexpr std::array kRoutes = {
     Route{.path = "/v2/models/NAME/stats", .kind = kModelStatistics},
     Route{.path = "/v2/models/NAME/infer", .kind = kInfer, .method = "POST"},
     Route{.path = "/v2/models/NAME/classify", .kind = kClassify, .method = "POST"},
+    Route{.path = "/v2/catalog", .kind = kCatalog},
     Route{.path = "/v2/repository/index", .kind = kIndex, .method = "POST"},
     Route{.path = "/v2/repository/models/NAME/load",
           .kind = kLoad,

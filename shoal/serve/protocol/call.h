@@ -19,6 +19,7 @@ enum class CallKind {
   kModelStatistics,  // of one model, or of all
   kInfer,
   kClassify,
+  kCatalog,  // variants, budgets, decisions
   kIndex,
   kLoad,
   kUnload,

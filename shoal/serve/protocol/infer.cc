@@ -34,11 +34,29 @@ Status parse_parameters(JsonText& json, InferRequest& request) {
       SHOAL_ASSIGN(request.timeout_us, json.integer());
     } else if (key == "priority") {
       SHOAL_TRY(json.number(request.priority));
+    } else if (key == "latency_ms") {
+      SHOAL_TRY(json.number(request.wish.latency_ms.emplace()));
+    } else if (key == "accuracy") {
+      SHOAL_TRY(json.number(request.wish.accuracy.emplace()));
+    } else if (key == "confidence") {
+      SHOAL_TRY(json.number(request.wish.confidence.emplace()));
+    } else if (key == "exit") {
+      SHOAL_TRY(json.number(request.wish.exit.emplace()));
     } else if (key == "binary_data_output") {
       SHOAL_ASSIGN(request.binary_outputs, json.boolean());
     } else {
       return json.skip();
     }
+    return {};
+  });
+}
+
+// The texts among parameters, a few at most; others say nothing here.
+Status parse_texts(JsonText& json, std::map<std::string, std::string>& texts) {
+  constexpr size_t kMost = 64;
+  return json.object([&](const std::string& key) -> Status {
+    if (!json.next_is('"') || texts.size() == kMost) return json.skip();
+    SHOAL_ASSIGN(texts[key], json.text());
     return {};
   });
 }
@@ -91,6 +109,13 @@ std::string parameters_of(const InferRequest& request) {
   std::string text = request.binary_outputs ? "\"binary_data_output\":true," : "";
   if (request.timeout_us > 0) text += "\"timeout\":" + std::to_string(request.timeout_us) + ",";
   if (request.priority > 0) text += "\"priority\":" + std::to_string(request.priority) + ",";
+  const auto add = [&](const char* name, const std::optional<double>& number) {
+    if (number) text += std::string("\"") + name + "\":" + json_number(*number) + ",";
+  };
+  add("latency_ms", request.wish.latency_ms);
+  add("accuracy", request.wish.accuracy);
+  add("confidence", request.wish.confidence);
+  if (request.wish.exit) text += "\"exit\":" + std::to_string(*request.wish.exit) + ",";
   if (text.empty()) return text;
   text.back() = '}';
   return "\"parameters\":{" + text + ",";
@@ -119,6 +144,7 @@ Result<InferRequest> parse_infer_request(const Body& body) {
       }));
   if (!has_inputs) return invalid("request: there are no inputs");
   if (request.timeout_us < 0) return invalid("request: timeout is below 0");
+  if (const Status sane = check(request.wish); !sane.ok()) return sane.at("request");
   return request;
 }
 
@@ -133,6 +159,8 @@ Result<InferResponse> parse_infer_response(const Body& body) {
           SHOAL_ASSIGN(response.model_version, json.text());
         } else if (key == "id") {
           SHOAL_ASSIGN(response.id, json.text());
+        } else if (key == "parameters") {
+          return parse_texts(json, response.parameters);
         } else {
           return json.skip();
         }
@@ -198,6 +226,12 @@ Message print(const InferResponse& response) {
   message.json = "{" + member("model_name", response.model_name) +
                  member("model_version", response.model_version);
   if (!response.id.empty()) message.json += member("id", response.id);
+  if (!response.parameters.empty()) {
+    message.json += "\"parameters\":{";
+    for (const auto& [name, text] : response.parameters) message.json += member(name.c_str(), text);
+    message.json.back() = '}';
+    message.json += ',';
+  }
   print_tensors("outputs", response.outputs, message);
   message.json += '}';
   return message;

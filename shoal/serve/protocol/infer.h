@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/serve/protocol/wish.h"
 #include "shoal/tensor/tensor.h"
 
 namespace shoal::serve {
@@ -42,6 +44,7 @@ struct InferRequest {
   std::string id;
   int64_t timeout_us = 0;  // 0: none
   uint32_t priority = 0;   // 0: as usual; 1 goes first
+  Wish wish = {};
   bool binary_outputs = false;
   std::vector<NamedTensor> inputs;
   std::vector<WantedOutput> outputs;  // empty: all
@@ -52,6 +55,7 @@ struct InferResponse {
   std::string model_version;
   std::string id;
   std::vector<NamedTensor> outputs;
+  std::map<std::string, std::string> parameters = {};
 };
 
 // Tensors view the body where its alignment allows, and are copied otherwise. Fails with kCorrupt

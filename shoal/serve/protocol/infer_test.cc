@@ -176,6 +176,26 @@ TEST(InferRequest, ReadsARawBody) {
   EXPECT_FALSE(parse_raw_request(body_of(four, 0), "x", DType::kF32, three).ok());
 }
 
+TEST(InferRequest, KeepsWishesAndRefusesThoseWithoutAMeaning) {
+  InferRequest request;
+  request.wish = {.latency_ms = 2.5, .accuracy = 0.9, .confidence = 0.5, .exit = 2};
+  const auto read = parse_infer_request(body_of(print(request)));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->wish, request.wish);
+  for (const char* bad : {R"("latency_ms":0)", R"("latency_ms":"fast")", R"("accuracy":1.5)",
+                          R"("confidence":-1)", R"("exit":0)", R"("exit":1.5)"}) {
+    const std::string text = R"({"inputs":[],"parameters":{)" + std::string(bad) + "}}";
+    EXPECT_FALSE(status_of(text).ok()) << bad;
+  }
+}
+
+TEST(InferResponse, KeepsTextsAmongParameters) {
+  InferResponse response{"m", "1", "", {}, {{"decision", "7"}, {"variant", "v\"2"}}};
+  const auto read = parse_infer_response(body_of(print(response)));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->parameters, response.parameters);
+}
+
 // The REST specification, "Inference Response Examples".
 TEST(InferResponse, WritesTheExampleOfTheSpecification) {
   const InferResponse response{

@@ -1,0 +1,48 @@
+// ExitServer: a multi-exit network (exits/multi_exit.h) for requests that wish for different exits.
+// They share batches: what all of them need is computed for all together, those that have their
+// answer leave, and the others go on from there.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/device/device.h"
+#include "shoal/exits/runner.h"
+#include "shoal/models/model.h"
+#include "shoal/serve/protocol/wish.h"
+
+namespace shoal::serve {
+
+// The scores [items, classes] of one request, and the exit that gave each, from 1.
+struct ExitAnswers {
+  Tensor scores;
+  std::vector<size_t> exits;
+};
+
+// Thread-safe.
+class ExitServer {
+ public:
+  // Nothing if the model has no exits, or depends on the size of its batches. Compiles for one
+  // image and measures how long it takes to each exit. REQUIRES: `device` outlives it.
+  static std::optional<ExitServer> create(const Model& model, Device& device);
+
+  // What a wish means here. The first exit that is as accurate as wished, if that is known of
+  // exits, and of these the last that was as fast; the first where none was.
+  exits::ExitWish resolve(const Wish& wish) const;
+
+  // Answers several requests together, each of which is images [items, ...]. Fails as the device
+  // does, and with kInvalidArgument for images of another type. REQUIRES: a wish for each request.
+  Result<std::vector<ExitAnswers>> run(std::span<const Tensor* const> requests,
+                                       std::span<const Wish> wishes) const;
+
+ private:
+  explicit ExitServer(exits::Runner runner) : runner_(std::move(runner)) {}
+
+  exits::Runner runner_;
+  std::vector<double> ms_;  // until each exit, the last classifier last
+};
+
+}  // namespace shoal::serve
