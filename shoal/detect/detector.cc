@@ -10,11 +10,35 @@
 #include "shoal/data/image.h"
 
 namespace shoal::detect {
+namespace {
+
+bool is_open(const TensorInfo& one) {
+  return !one.dims || std::ranges::any_of(*one.dims, [](int64_t size) { return size < 0; });
+}
+
+// As the model declares them; sizes that it leaves open are those of its graph for one image.
+Result<std::vector<TensorInfo>> outputs_of(const Model& model) {
+  SHOAL_ASSIGN(std::vector<TensorInfo> outputs, model.outputs());
+  if (std::ranges::none_of(outputs, is_open)) return outputs;
+  const auto bound = model.graph();
+  if (!bound.ok()) return outputs;
+  for (TensorInfo& one : outputs) {
+    const auto name = std::ranges::find(bound->outputs, one.name);
+    if (name == bound->outputs.end()) continue;
+    const auto index = static_cast<size_t>(name - bound->outputs.begin());
+    const Shape& shape = bound->graph[bound->graph.outputs()[index]].type.shape;
+    one.dims.emplace();
+    for (size_t i = 0; i < shape.rank(); ++i) one.dims->push_back(shape[i]);
+  }
+  return outputs;
+}
+
+}  // namespace
 
 Result<Detector> Detector::open(const Model& model, Device& device, std::optional<HeadKind> head,
                                 SessionOptions options) {
   SHOAL_ASSIGN(const std::vector<TensorInfo> inputs, model.inputs());
-  SHOAL_ASSIGN(const std::vector<TensorInfo> outputs, model.outputs());
+  SHOAL_ASSIGN(const std::vector<TensorInfo> outputs, outputs_of(model));
   SHOAL_ASSIGN(Head known, recognise(inputs, outputs, head));
   SHOAL_ASSIGN(Session session, model.session(device, std::move(options)));
   return Detector(std::move(known), std::move(session));
