@@ -1,16 +1,18 @@
 // shoal watch: objects in a stream of images.
 #include "shoal/watch/watch.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/flags/json.h"
+#include "cluster/cluster_device.h"
 #include "detector_model.h"
 #include "exit_codes.h"
 #include "model.h"
@@ -19,6 +21,7 @@
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
 #include "train/cancel_on_signals.h"
+#include "watch_outputs.h"
 
 namespace shoal::cli {
 namespace {
@@ -27,12 +30,17 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal watch frames --model yolox-nano.onnx                      boxes of each image of a folder
   shoal watch street.mp4 --model yolox-nano.onnx --track --gate auto --jsonl boxes.jsonl --json
-  shoal watch rtsp://camera/stream --model yolox-nano.onnx --track
+  shoal watch rtsp://door/1 rtsp://yard/1 --model yolox-nano.onnx --track   two cameras in turn
+  shoal watch door.mp4 --model yolox-nano.onnx --out seen.mp4 --clips events
+  shoal watch door.mp4 --model yolox-nano.onnx --zone step=0.1,0.5,0.4,0.5,0.4,1,0.1,1 --mqtt mqtt://localhost
   shoal watch zoo:scene --gate auto                               a synthetic scene and its detector)";
 
 struct WatchFlags {
   ModelFlags model;
-  std::string source, gate = "off", delta = "off", jsonl, head;
+  PlanFlags plan;
+  std::vector<std::string> sources;
+  std::string gate = "off", delta = "off", head;
+  OutputFlags outputs;
   watch::WatchOptions options;
   double timeout = 10;
   bool json = false;
@@ -41,9 +49,9 @@ struct WatchFlags {
 void add_to(WatchFlags& f, Command& command) {
   command
       .add_option(
-          "source", f.source,
+          "source", f.sources,
           "A video, a camera (/dev/video0), a URL (rtsp://, http://), an image, a folder of "
-          "images, or zoo:scene")
+          "images, or zoo:scene; several are watched at once")
       ->required();
   f.model.model.clear();  // the model that needs no file is no detector
   command.add_option("--model", f.model.model, "A detector: ONNX file; zoo:scene has its own");
@@ -61,111 +69,127 @@ void add_to(WatchFlags& f, Command& command) {
       })
       ->capture_default_str();
   command.add_flag("--track", f.options.track, "Follow objects: boxes have an id");
-  command.add_option("--frames", f.options.frames, "Only the first N frames; 0: all");
+  command.add_option("--frames", f.options.frames,
+                     "Only the first N frames of each source; 0: all");
   command.add_option("--score", f.options.suppression.least_score, "The least score of a box")
       ->check(in_range(0.0, 1.0))
       ->capture_default_str();
   command.add_option("--timeout", f.timeout, "Seconds without a frame until a video has stalled")
       ->check(in_range(0.1, 3600.0))
       ->capture_default_str();
-  command.add_option("--jsonl", f.jsonl, "Write a line of JSON for each frame to this file");
+  f.outputs.add_to(command);
+  f.plan.add_cluster_to(command);
   command.add_flag("--json", f.json, "Print one JSON object");
 }
 
-Json to_json(const watch::FrameAnswer& answer) {
-  Json boxes = Json::array();
-  for (const watch::Seen& one : answer.seen) {
-    const detect::Box& box = one.detection.box;
-    Json json = {{"class", one.detection.label},
-                 {"score", one.detection.score},
-                 {"x", box.left},
-                 {"y", box.top},
-                 {"w", box.width()},
-                 {"h", box.height()}};
-    if (one.id > 0) json["id"] = one.id;
-    boxes.push_back(json);
-  }
-  return {{"frame", answer.frame},
-          {"name", answer.name},
-          {"time_ms", static_cast<double>(answer.time_us) / 1e3},
-          {"looked", answer.looked},
-          {"boxes", boxes}};
-}
-
-void print_boxes(const watch::FrameAnswer& answer) {
-  for (const watch::Seen& one : answer.seen) {
-    const detect::Box& box = one.detection.box;
-    std::printf("%s: class %lld, %.2f, at %.0f,%.0f, %.0f x %.0f", answer.name.c_str(),
-                static_cast<long long>(one.detection.label),
-                static_cast<double>(one.detection.score), static_cast<double>(box.left),
-                static_cast<double>(box.top), static_cast<double>(box.width()),
-                static_cast<double>(box.height()));
-    std::printf(one.id > 0 ? ", id %lld\n" : "\n", static_cast<long long>(one.id));
-  }
-}
-
-// Of all multiply-accumulates, had every frame been computed whole.
-double macs_share(const watch::WatchResult& result, const DeltaDevice* delta) {
-  return result.macs_share() * (delta != nullptr ? delta->statistics().macs_share() : 1);
+// `computed`: of the multiply-accumulates of a look, those that were computed.
+Json to_json(const watch::WatchResult& result, double computed) {
+  return {{"frames", result.frames},
+          {"skipped", result.skipped},
+          {"fps", result.fps()},
+          {"latency_ms_p50", result.latency_ms_p50},
+          {"latency_ms_p99", result.latency_ms_p99},
+          {"changed", result.changed},
+          {"macs_share", result.macs_share() * computed}};
 }
 
 Result<Model> open_detector_of(const WatchFlags& flags) {
   if (!flags.model.model.empty()) return open_detector_model(flags.model.model);
-  if (flags.source == watch::kScene) return open_detector_model(flags.source);
+  const auto is_scene = [](const std::string& source) { return source == watch::kScene; };
+  if (std::ranges::all_of(flags.sources, is_scene)) {
+    return open_detector_model(std::string(watch::kScene));
+  }
   return invalid("--model is needed: a detector");
+}
+
+Result<std::vector<std::unique_ptr<watch::FrameSource>>> open_sources(
+    const WatchFlags& flags, const std::atomic<bool>* cancel) {
+  const std::chrono::milliseconds timeout(static_cast<int64_t>(1000 * flags.timeout));
+  std::vector<std::unique_ptr<watch::FrameSource>> all;
+  for (const std::string& source : flags.sources) {
+    SHOAL_ASSIGN(auto opened, watch::open_source(source, {.timeout = timeout, .cancel = cancel}));
+    all.push_back(std::move(opened));
+  }
+  return all;
+}
+
+void print(const watch::StreamResults& results, const WatchOutputs& outputs,
+           const DeltaDevice* delta, const WatchFlags& flags) {
+  const watch::WatchResult& all = results.all;
+  if (!flags.json) {
+    std::fprintf(stderr, "%zu frames, %zu of them not looked at; %.1f frames/s, %.2f ms each\n",
+                 all.frames, all.skipped, all.fps(), all.latency_ms_p50);
+    return;
+  }
+  const double computed = delta != nullptr ? delta->statistics().macs_share() : 1;
+  Json json = to_json(all, computed);
+  Json each = Json::array();
+  for (size_t i = 0; i < results.each.size(); ++i) {
+    Json one = to_json(results.each[i], computed);
+    one["source"] = flags.sources[i];
+    if (outputs.has_activity()) one.update(outputs.places(i));
+    each.push_back(one);
+  }
+  json["sources"] = each;
+  std::printf("%s\n", json.dump().c_str());
+}
+
+// What a delta device has accumulated is of one stream: each has a detector of its own there.
+Result<std::vector<detect::Detector>> open_detectors(const WatchFlags& flags, Device& device,
+                                                     bool one_each) {
+  SHOAL_ASSIGN(const Model model, open_detector_of(flags));
+  std::vector<detect::Detector> all;
+  for (size_t i = 0; i < (one_each ? flags.sources.size() : 1); ++i) {
+    SHOAL_ASSIGN(auto one, detect::Detector::open(model, device, detect::find_head(flags.head)));
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 Outcome watch_and_print(const WatchFlags& flags) {
   watch::WatchOptions options = flags.options;
   options.gate = flags.gate == "auto";
+  options.track = options.track || flags.outputs.wants_activity();
   const std::atomic<bool>* const cancel = cancel_on_signals();
-  const std::chrono::milliseconds timeout(static_cast<int64_t>(1000 * flags.timeout));
-  SHOAL_OR_EXIT(const auto source, Exit::kUsage,
-                watch::open_source(flags.source, {.timeout = timeout, .cancel = cancel}));
-  SHOAL_OR_EXIT(std::unique_ptr<Device> device, Exit::kDevice, make_device(flags.model));
+  SHOAL_OR_EXIT(const auto sources, Exit::kUsage, open_sources(flags, cancel));
+  const bool on_cluster = flags.plan.is_on_cluster();
+  auto opened = on_cluster ? open_cluster_device(flags.plan) : make_device(flags.model);
+  if (!opened.ok()) {
+    const Status& why = opened.status();
+    return fail(on_cluster ? exit_of(Doing::kConnect, why) : Exit::kDevice, why);
+  }
+  std::unique_ptr<Device> device = *std::move(opened);
   const DeltaDevice* delta = nullptr;
   if (const auto threshold = *parse_delta(flags.delta)) {
     auto made = std::make_unique<DeltaDevice>(std::move(device), DeltaOptions{*threshold});
     delta = made.get();
     device = std::move(made);
   }
-  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_detector_of(flags));
-  SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
-                detect::Detector::open(model, *device, detect::find_head(flags.head)));
-  std::ofstream lines;
-  if (!flags.jsonl.empty()) {
-    lines.open(flags.jsonl);
-    if (!lines) return {Exit::kUsage, flags.jsonl + " cannot be written"};
+  SHOAL_OR_EXIT(auto detectors, Exit::kModel, open_detectors(flags, *device, delta != nullptr));
+  std::vector<watch::Stream> streams;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    streams.push_back({sources[i].get(), &detectors[std::min(i, detectors.size() - 1)]});
   }
+  SHOAL_OR_EXIT(const auto outputs, Exit::kUsage,
+                WatchOutputs::open(flags.outputs, flags.sources, detectors.front().head(),
+                                   flags.outputs.jsonl.empty() && !flags.json));
   std::optional<ProgressBar> bar;
-  if (source->size()) bar.emplace("frames", *source->size());
+  // Of several sources one that does not answer would hold up the rest.
+  const auto size = sources.size() == 1 ? sources.front()->size() : std::nullopt;
+  if (size) bar.emplace("frames", *size);
   const watch::WatchCallbacks callbacks{
       .on_frame = [&](const watch::FrameAnswer& answer) -> Status {
         if (bar) bar->at(answer.frame + 1, "");
-        if (lines.is_open()) lines << to_json(answer).dump() << "\n";
-        if (flags.jsonl.empty() && !flags.json) print_boxes(answer);
-        return lines.good() || !lines.is_open()
-                   ? Status()
-                   : Status(Code::kExhausted, flags.jsonl + ": the disk is full");
+        return outputs->add(answer);
       },
       .on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); },
       .cancel = cancel};
-  SHOAL_OR_EXIT(const watch::WatchResult result, Exit::kUsage,
-                watch::watch(detector, *source, options, callbacks));
+  const auto results = watch::watch_all(streams, options, callbacks);
   bar.reset();
-  if (flags.json) {
-    const Json json = {{"frames", result.frames},
-                       {"skipped", result.skipped},
-                       {"fps", result.fps()},
-                       {"latency_ms_p50", result.latency_ms_p50},
-                       {"latency_ms_p99", result.latency_ms_p99},
-                       {"changed", result.changed},
-                       {"macs_share", macs_share(result, delta)}};
-    std::printf("%s\n", json.dump().c_str());
-  } else {
-    std::fprintf(stderr, "%zu frames, %zu of them not looked at; %.1f frames/s, %.2f ms each\n",
-                 result.frames, result.skipped, result.fps(), result.latency_ms_p50);
-  }
+  const Status finished = outputs->finish();  // also where watching failed: who listens must know
+  if (!results.ok()) return fail(Exit::kUsage, results.status());
+  if (!finished.ok()) return fail(Exit::kUsage, finished);
+  print(*results, *outputs, delta, flags);
   return {};
 }
 
@@ -176,7 +200,10 @@ void add_watch(Command& app, Action& action) {
   Command* command = app.add_subcommand("watch", "Find and follow objects in a video or in images");
   command->footer(kExamples);
   add_to(*flags, *command);
-  command->callback([flags, &action] { action = [flags] { return watch_and_print(*flags); }; });
+  command->callback([flags, &action] {
+    flags->plan.local_device = flags->model.device;
+    action = [flags] { return watch_and_print(*flags); };
+  });
 }
 
 }  // namespace shoal::cli

@@ -127,7 +127,7 @@ bool enter_sandbox(Needs needs) {
   ::tzset();  // opens a file the first time that somebody asks for a date
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_FSIZE, 0);  // no file; pipes have no size
+  if (needs != Needs::kWriteFile) limit(RLIMIT_FSIZE, 0);  // no file; pipes have no size
   limit(RLIMIT_NOFILE, 64);
   if (kSanitized) return true;  // a sanitizer maps terabytes, and makes calls of its own
   limit(RLIMIT_AS, rlim_t{2} << 30);
@@ -135,8 +135,8 @@ bool enter_sandbox(Needs needs) {
   constexpr unsigned kFail = SECCOMP_RET_ERRNO | 1;  // EPERM
   // With an open file, a call that is not listed ends the process: FFmpeg makes none of them.
   std::vector<sock_filter> code =
-      needs == Needs::kOpenFile ? filter_of(kAllowed, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS)
-                                : filter_of(kDenied, kFail, SECCOMP_RET_ALLOW);
+      needs == Needs::kNetwork ? filter_of(kDenied, kFail, SECCOMP_RET_ALLOW)
+                               : filter_of(kAllowed, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
   const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
   return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }

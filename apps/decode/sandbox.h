@@ -1,13 +1,14 @@
-// What the decoder gives up before it reads a byte of a video: a hostile file that takes it over
-// finds a process that can compute and write to its pipe.
+// What the decoder and the encoder give up before they read a byte: a hostile file that takes one
+// over finds a process that can compute and write to its pipe.
 #pragma once
 
 namespace shoal::decode {
 
 // What the process needs from now on.
 enum class Needs {
-  kOpenFile,  // nothing but the descriptors that it has: no file, socket, thread or program
-  kNetwork,   // sockets, names, devices; no program, and nobody else's memory
+  kOpenFile,   // nothing but the descriptors that it has: no file, socket, thread or program
+  kWriteFile,  // the same, one of which may be a file that grows
+  kNetwork,    // sockets, names, devices; no program, and nobody else's memory
 };
 
 // Limits on memory, descriptors and files, no new privileges, and a filter of system calls. False

@@ -15,6 +15,7 @@
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"
 #include "shoal/data/input_files.h"
+#include "shoal/data/jpeg.h"
 #include "shoal/data/npy.h"
 
 namespace shoal {
@@ -143,6 +144,18 @@ TEST_F(Data, JpegsThatEndEarlyAreRefused) {
   }
 }
 
+TEST_F(Data, WhatIsWrittenAsAJpegLooksTheSame) {
+  const Tensor image = gradient(24, 20, 3);
+  const auto bytes = to_jpeg(image, 95);
+  ASSERT_TRUE(bytes.ok());
+  const auto read = parse_image(std::as_bytes(std::span(*bytes)));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->shape(), image.shape());
+  for (size_t i = 0; i < image.data<uint8_t>().size(); ++i) {
+    EXPECT_NEAR(read->data<uint8_t>()[i], image.data<uint8_t>()[i], 12) << i;
+  }
+}
+
 // A size in the header of a small file, of which nothing but the header is there.
 std::string png_header(uint32_t width, uint32_t height) {
   const auto number = [](uint32_t x) {
@@ -184,6 +197,26 @@ TEST_F(Data, ResizingAConstantKeepsIt) {
     const Tensor resized = resize_image(image, side, side + 1);
     EXPECT_TRUE(std::ranges::all_of(resized.data<uint8_t>(), [](uint8_t x) { return x == 77; }));
   }
+}
+
+// Sums of Pillow's results, each byte times its place.
+TEST_F(Data, ResizingGivesTheBytesOfPillow) {
+  Tensor image({DType::kU8, {7, 9, 3}});
+  for (int64_t i = 0; i < 7 * 9; ++i) {
+    const int64_t x = i % 9, y = i / 9;
+    const int64_t values[] = {x * 37 + y * 53, x * x * 11 + y * 7, x * 91 + y * y * 29};
+    for (int64_t c = 0; c < 3; ++c) {
+      image.data<uint8_t>()[static_cast<size_t>(3 * i + c)] = static_cast<uint8_t>(values[c]);
+    }
+  }
+  const auto sum_of = [&](int64_t height, int64_t width) {
+    const Tensor resized = resize_image(image, height, width);
+    int64_t sum = 0, place = 0;
+    for (const uint8_t byte : resized.data<uint8_t>()) sum += ++place * byte;
+    return sum;
+  };
+  EXPECT_EQ(sum_of(3, 4), 83279);
+  EXPECT_EQ(sum_of(10, 13), 9600395);
 }
 
 TEST_F(Data, PreprocessingCutsTheCentreAndNormalises) {

@@ -9,6 +9,7 @@
 // jpeglib.h needs size_t and FILE declared before it.
 #include <csetjmp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 // clang-format off
 #include <jpeglib.h>
@@ -16,6 +17,7 @@
 // clang-format on
 
 #include "shoal/base/file.h"
+#include "shoal/data/jpeg.h"
 
 namespace shoal {
 namespace {
@@ -55,6 +57,30 @@ void on_jpeg_message(j_common_ptr info, int) {
   const int code = info->err->msg_code;
   error->ended = error->ended || code == JWRN_JPEG_EOF;
   if (error->ended && (several_scans || code == JWRN_HIT_MARKER)) on_jpeg_error(info);
+}
+
+// As decode_jpeg() below.
+bool encode_jpeg(const Tensor& image, int quality, jpeg_compress_struct& jpeg, JpegError& error,
+                 unsigned char*& bytes, unsigned long& size) {
+  if (setjmp(error.out) != 0) return false;
+  jpeg_create_compress(&jpeg);
+  jpeg_mem_dest(&jpeg, &bytes, &size);
+  jpeg.image_height = static_cast<JDIMENSION>(image.shape()[0]);
+  jpeg.image_width = static_cast<JDIMENSION>(image.shape()[1]);
+  jpeg.input_components = 3;
+  jpeg.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&jpeg);
+  jpeg_set_quality(&jpeg, quality, TRUE);
+  jpeg_start_compress(&jpeg, TRUE);
+  const uint8_t* const pixels = image.data<uint8_t>().data();
+  while (jpeg.next_scanline < jpeg.image_height) {
+    // It reads what it takes as writable.
+    JSAMPROW line =
+        const_cast<JSAMPROW>(pixels + size_t{3} * jpeg.image_width * jpeg.next_scanline);
+    jpeg_write_scanlines(&jpeg, &line, 1);
+  }
+  jpeg_finish_compress(&jpeg);
+  return true;
 }
 
 // No object with a destructor is made between setjmp and the jump.
@@ -124,6 +150,21 @@ Result<Tensor> parse_image(std::span<const std::byte> bytes) {
   if (text.starts_with("\xff\xd8")) return parse_jpeg(bytes);
   if (text.starts_with("\x89PNG")) return parse_png(bytes);
   return Status(Code::kUnsupported, "neither a JPEG nor a PNG image");
+}
+
+Result<std::string> to_jpeg(const Tensor& image, int quality) {
+  jpeg_compress_struct jpeg{};
+  JpegError error;
+  jpeg.err = jpeg_std_error(&error.manager);
+  error.manager.error_exit = on_jpeg_error;
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  const bool ok = encode_jpeg(image, quality, jpeg, error, bytes, size);
+  jpeg_destroy_compress(&jpeg);
+  std::string file(reinterpret_cast<const char*>(bytes), ok ? size : 0);
+  std::free(bytes);
+  if (!ok) return Status(Code::kExhausted, std::string("JPEG: ") + error.message);
+  return file;
 }
 
 Result<Tensor> read_image(const std::filesystem::path& path) {

@@ -12,21 +12,23 @@
 namespace shoal::detect {
 namespace {
 
-// As the model declares them, or else as they are for the declared input: exporters leave sizes
-// open that follow from it.
+bool is_open(const TensorInfo& one) {
+  return !one.dims || std::ranges::any_of(*one.dims, [](int64_t size) { return size < 0; });
+}
+
+// As the model declares them; sizes that it leaves open are those of its graph for one image.
 Result<std::vector<TensorInfo>> outputs_of(const Model& model) {
   SHOAL_ASSIGN(std::vector<TensorInfo> outputs, model.outputs());
-  const auto open = [](const TensorInfo& one) {
-    return !one.dims || std::ranges::any_of(*one.dims, [](int64_t dim) { return dim < 0; });
-  };
-  if (std::ranges::none_of(outputs, open)) return outputs;
-  SHOAL_ASSIGN(const LoadedGraph loaded, model.graph());
-  for (size_t i = 0; i < loaded.outputs.size(); ++i) {
-    const auto at = std::ranges::find(outputs, loaded.outputs[i], &TensorInfo::name);
-    if (at == outputs.end()) continue;
-    const Shape& shape = loaded.graph[loaded.graph.outputs()[i]].type.shape;
-    at->dims.emplace();
-    for (size_t axis = 0; axis < shape.rank(); ++axis) at->dims->push_back(shape[axis]);
+  if (std::ranges::none_of(outputs, is_open)) return outputs;
+  const auto bound = model.graph();
+  if (!bound.ok()) return outputs;
+  for (TensorInfo& one : outputs) {
+    const auto name = std::ranges::find(bound->outputs, one.name);
+    if (name == bound->outputs.end()) continue;
+    const auto index = static_cast<size_t>(name - bound->outputs.begin());
+    const Shape& shape = bound->graph[bound->graph.outputs()[index]].type.shape;
+    one.dims.emplace();
+    for (size_t i = 0; i < shape.rank(); ++i) one.dims->push_back(shape[i]);
   }
   return outputs;
 }

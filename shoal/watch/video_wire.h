@@ -6,6 +6,9 @@
 // The stream begins with kOpened; then come frames; it ends with kEnd or kFailed. Output that stops
 // before is a decoder that was killed. The parent takes the decoder for hostile: it may have been
 // taken over by the file that it reads.
+//
+// A process that encodes a video (shoal-encode) reads the same from its parent: frames, and kEnd.
+// It answers kEnd, when all of the video is in its file, or kFailed.
 #pragma once
 
 #include <array>

@@ -75,6 +75,33 @@ def test_a_video_is_watched_where_it_can_be_decoded(tmp):
     assert ("Invalid data" if decoder.exists() else "shoal-video") in done.stderr, done.stderr
 
 
+def test_several_sources_have_their_turns_and_their_pictures(tmp):
+    done = shoal("watch", "zoo:scene", "zoo:scene", "--frames", 30, "--zone", "left=0,0,0.5,0,0.5,1,0,1", "--line",
+                 "middle=384,0,384,576", "--out", tmp / "seen", "--jsonl", tmp / "f.jsonl", "--json")
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["frames"] == 60 and [one["frames"] for one in result["sources"]] == [30, 30], result
+    lines = [json.loads(line) for line in (tmp / "f.jsonl").read_text().splitlines()]
+    assert [line["frame"] for line in lines] == sorted(2 * list(range(30))), "in turn"
+    entered = [event for line in lines for event in line.get("events", []) if event["event"] == "entered"]
+    assert len(entered) == sum(one["zones"]["left"]["entered"] for one in result["sources"]) > 0, result
+    for name in ("zoo_scene", "zoo_scene_2"):
+        pictures = sorted((tmp / "seen" / name).iterdir())
+        assert len(pictures) == 30 and pictures[0].read_bytes()[:2] == b"\xff\xd8", pictures
+    assert "fewer than three" in shoal("watch", "zoo:scene", "--zone", "z=1,2,3,4", expect=2).stderr
+    assert "mqtt://" in shoal("watch", "zoo:scene", "--mqtt", "localhost", expect=2).stderr
+
+
+def test_a_video_and_clips_are_written_where_they_can_be_encoded(tmp):
+    args = ("watch", "zoo:scene", "--frames", 12, "--out", tmp / "seen.mp4", "--clips", tmp / "clips", "--json")
+    if not (pathlib.Path(sys.argv[1]).parent / "shoal-encode").exists():
+        assert "shoal-video" in shoal(*args, expect=2).stderr
+        return
+    shoal(*args)
+    again = shoal("watch", tmp / "seen.mp4", "--model", "zoo:scene", "--json")
+    assert json.loads(again.stdout.splitlines()[-1])["frames"] == 12, again.stdout
+    assert [one.name for one in (tmp / "clips").iterdir()] == ["zoo_scene-000001.mp4"]
+
+
 def test_a_search_without_data_says_so(tmp):
     done = shoal("search", "--data", str(tmp), "--format", "idx", "-o", str(tmp / "found"), expect=2)
     assert "train-images" in done.stderr, done.stderr

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // ONNX Runtime behind Shoal's own command line, so that one harness can ask both:
 //   node ort.mjs run MODEL --input NAME=FILE.npy ... --save DIR [--threads N]
+//   node ort.mjs each MODEL --input NAME=FILE.npy --save DIR   each element of the first axis by itself, into DIR/INDEX
 //   node ort.mjs bench MODEL [--threads N] [--seconds S] [--turns]
 // `npm ci --prefix tests/peers` installs it. Exit codes are Shoal's: 2 for usage, 3 and one line on
 // stderr for a model that is refused.
@@ -34,6 +35,23 @@ async function run(model, { input, save, threads }) {
   mkdirSync(save, { recursive: true });
   for (const [name, tensor] of Object.entries(answers)) {
     writeNpy(join(save, `${name.replace(/[/\0]/g, '_')}.npy`), tensor);
+  }
+}
+
+async function each(model, { input, save, threads }) {
+  const [, name, path] = /^([^=]+)=(.+)$/.exec(input[0] ?? '') ?? [];
+  if (!save || !path) throw new UsageError('each needs --input NAME=FILE.npy and --save DIR');
+  const session = await open(model, threads);
+  const { type, dims, data } = readNpy(path);
+  const one = [1, ...dims.slice(1)];
+  for (let i = 0; i < dims[0]; i++) {
+    const part = data.slice(i * elementCount(one), (i + 1) * elementCount(one));
+    const answers = await session.run({ [name]: new ort.Tensor(type, part, one) });
+    const folder = join(save, `${i}`);
+    mkdirSync(folder, { recursive: true });
+    for (const [output, tensor] of Object.entries(answers)) {
+      writeNpy(join(folder, `${output.replace(/[/\0]/g, '_')}.npy`), tensor);
+    }
   }
 }
 
@@ -92,7 +110,7 @@ async function bench(model, { threads, seconds, turns }) {
   }
 }
 
-const COMMANDS = { run, bench };
+const COMMANDS = { run, each, bench };
 
 function parseCommandLine() {
   let parsed;
@@ -112,7 +130,7 @@ function parseCommandLine() {
     throw new UsageError(error.message);
   }
   const [name, model, ...rest] = parsed.positionals;
-  if (!(name in COMMANDS) || !model || rest.length) throw new UsageError('run|bench MODEL ...');
+  if (!(name in COMMANDS) || !model || rest.length) throw new UsageError('run|each|bench MODEL ...');
   const { threads, seconds } = parsed.values;
   const options = { ...parsed.values, threads: Number(threads), seconds: Number(seconds) };
   return { command: COMMANDS[name], model, options };

@@ -1,0 +1,290 @@
+#!/usr/bin/python3
+"""Boxes of every detector in ../shared/models against ONNX Runtime and decoders in NumPy.
+
+detectors.py SHOAL [--images N] [--only PART OF A NAME]
+
+Images are prepared by Pillow, networks run by ONNX Runtime, boxes decoded and suppressed here, from what MANIFEST.md of the
+models says, so that both would have to be wrong. Boxes of one class are paired by overlap; each must overlap its partner by
+0.999. A box without a partner is excused where its score is within 0.002 of the threshold, or where it overlaps another box
+of its class by nearly as much as suppression allows. With all images, mAP of both must be within 0.1 points.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from PIL import Image
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+PEER = ROOT / "tests" / "peers" / "ort.mjs"
+COCO, FACES = SHARED / "data" / "coco-val128", SHARED / "data" / "lfw-fold1"
+SCORE, OVERLAP, LEAST_IOU, NEAR = 0.25, 0.65, 0.999, 0.002
+STRIDES = (8, 16, 32)
+BATCH = 16  # images in a file for ONNX Runtime
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def centred(x, y, w, h):
+    return np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], -1)
+
+
+def cells(height, width):
+    """x, y and stride of every cell, row by row, the finest stride first."""
+    grids = []
+    for stride in STRIDES:
+        y, x = np.mgrid[0:-(-height // stride), 0:-(-width // stride)]
+        grids.append(np.stack([x.ravel(), y.ravel(), np.full(x.size, stride)], -1))
+    return np.concatenate(grids).astype(np.float64)
+
+
+def by_last(outputs, last):
+    return next(one for one in outputs if one.shape[-1] == last)[0].astype(np.float64)
+
+
+def yolov8(outputs, height, width):
+    rows = outputs[0][0].T.astype(np.float64)
+    return centred(*rows[:, :4].T), rows[:, 4:]
+
+
+def yolox(outputs, height, width):
+    rows, grid = outputs[0][0].astype(np.float64), cells(height, width)
+    stride = grid[:, 2]
+    boxes = centred((rows[:, 0] + grid[:, 0]) * stride, (rows[:, 1] + grid[:, 1]) * stride,
+                    np.exp(rows[:, 2]) * stride, np.exp(rows[:, 3]) * stride)
+    return boxes, rows[:, 4:5] * rows[:, 5:]
+
+
+def nanodet(outputs, height, width):
+    boxes, scores = [], []
+    for stride in STRIDES:
+        grid = cells(height, width)
+        grid = grid[grid[:, 2] == stride]
+        of_stride = [one.astype(np.float64) for one in outputs if one.shape[0] == len(grid)]
+        raw = next(one for one in of_stride if one.shape[1] == 32)
+        scores.append(next(one for one in of_stride if one.shape[1] == 80))
+        edge = (softmax(raw.reshape(-1, 4, 8)) * np.arange(8)).sum(-1) * stride
+        x, y = (grid[:, 0] + 0.5) * stride, (grid[:, 1] + 0.5) * stride
+        boxes.append(np.stack([x - edge[:, 0], y - edge[:, 1], x + edge[:, 2], y + edge[:, 3]], -1))
+    return np.concatenate(boxes), np.concatenate(scores)
+
+
+def fastestdet(outputs, height, width):
+    planes = outputs[0][0].astype(np.float64)
+    _, rows, columns = planes.shape
+    y, x = np.mgrid[0:rows, 0:columns]
+    boxes = centred((np.tanh(planes[1]) + x) / columns * width, (np.tanh(planes[2]) + y) / rows * height,
+                    logistic(planes[3]) * width, logistic(planes[4]) * height).reshape(-1, 4)
+    return boxes, (planes[0] ** 0.6 * planes[5:] ** 0.4).reshape(80, -1).T
+
+
+def ultraface(outputs, height, width):
+    return by_last(outputs, 4) * [width, height, width, height], by_last(outputs, 2)[:, 1:]
+
+
+def retinaface(outputs, height, width):
+    grid = np.repeat(cells(height, width), 2, 0)
+    stride = grid[:, 2]
+    size = stride ** 2 / 4 * np.tile([1, 2], len(grid) // 2)
+    v = by_last(outputs, 4)
+    boxes = centred((grid[:, 0] + 0.5) * stride + 0.1 * v[:, 0] * size, (grid[:, 1] + 0.5) * stride + 0.1 * v[:, 1] * size,
+                    size * np.exp(0.2 * v[:, 2]), size * np.exp(0.2 * v[:, 3]))
+    return boxes, by_last(outputs, 2)[:, 1:]
+
+
+# file: decoder, input, height, width, fit, pad, BGR, mean, deviation
+DETECTORS = {
+    "yolov8n-coco-640": (yolov8, "images", 640, 640, "centre", 114, False, 0, 255),
+    "yolox-nano-coco-416": (yolox, "images", 416, 416, "corner", 114, True, 0, 1),
+    "nanodet-m-coco-320": (nanodet, "image", 320, 320, "centre", 0, True, (103.53, 116.28, 123.675), (57.375, 57.12, 58.395)),
+    "fastestdet-coco-352": (fastestdet, "input.1", 352, 352, "stretch", 0, True, 0, 255),
+    "face-rfb320": (ultraface, "input", 240, 320, "stretch", 0, False, 127, 128),
+    "face-retina-mnet025": (retinaface, "input0", 640, 640, "stretch", 0, True, (104, 117, 123), 1),
+}
+
+
+def prepare(image, height, width, fit, pad, bgr, mean, deviation):
+    """The input, and (scale x, scale y, shift x, shift y)."""
+    scale = (width / image.width, height / image.height)
+    if fit == "stretch":
+        pixels, place = np.asarray(image.resize((width, height), Image.BILINEAR)), (*scale, 0, 0)
+    else:
+        least = min(scale)
+        w, h = min(int(image.width * least + 0.5), width), min(int(image.height * least + 0.5), height)
+        left, top = ((width - w) // 2, (height - h) // 2) if fit == "centre" else (0, 0)
+        pixels = np.full((height, width, 3), pad, np.uint8)
+        pixels[top:top + h, left:left + w] = np.asarray(image.resize((w, h), Image.BILINEAR))
+        place = (least, least, left, top)
+    pixels = pixels[:, :, ::-1] if bgr else pixels
+    return ((pixels - np.float32(mean)) / np.float32(deviation)).astype(np.float32).transpose(2, 0, 1), place
+
+
+def iou(one, many):
+    low, high = np.maximum(one[:2], many[:, :2]), np.minimum(one[2:], many[:, 2:])
+    both = np.prod(np.clip(high - low, 0, None), -1)
+    return both / np.maximum(np.prod(one[2:] - one[:2]) + np.prod(many[:, 2:] - many[:, :2], -1) - both, 1e-12)
+
+
+def suppressed(boxes, scores, least):
+    """Rows of class, score, box, the best first."""
+    index, label = np.nonzero(scores >= least)
+    order = np.argsort(-scores[index, label], kind="stable")[:1000]
+    kept = np.zeros((0, 6))
+    for i in order:
+        box = boxes[index[i]]
+        same = kept[kept[:, 0] == label[i]]
+        if len(same) == 0 or iou(box, same[:, 2:]).max() <= OVERLAP:
+            kept = np.vstack([kept, [label[i], scores[index[i], label[i]], *box]])
+        if len(kept) == 300:
+            break
+    return kept
+
+
+def reference(name, files, least):
+    decoder, entry, height, width, fit, pad, bgr, mean, deviation = DETECTORS[name]
+    answers = []
+    for first in range(0, len(files), BATCH):
+        images = [Image.open(file).convert("RGB") for file in files[first:first + BATCH]]
+        prepared = [prepare(image, height, width, fit, pad, bgr, mean, deviation) for image in images]
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/x.npy", np.stack([one for one, _ in prepared]))
+            subprocess.run(["node", str(PEER), "each", str(SHARED / "models" / f"{name}.onnx"), "--input", f"{entry}={folder}/x.npy",
+                            "--save", f"{folder}/out"], check=True)
+            for i, (image, (_, place)) in enumerate(zip(images, prepared)):
+                outputs = [np.load(file) for file in sorted(pathlib.Path(f"{folder}/out/{i}").glob("*.npy"))]
+                boxes, scores = decoder(outputs, height, width)
+                boxes = (boxes - [place[2], place[3]] * 2) / ([place[0], place[1]] * 2)
+                boxes = np.clip(boxes, 0, [image.width, image.height] * 2)
+                answers.append(suppressed(boxes, scores, least))
+    return answers
+
+
+def answered(shoal, name, files, least):
+    with tempfile.TemporaryDirectory() as folder:
+        images = pathlib.Path(folder) / "images"
+        images.mkdir()
+        for file in files:
+            (images / file.name).symlink_to(file)
+        subprocess.run([shoal, "watch", str(images), "--model", str(SHARED / "models" / f"{name}.onnx"), "--score", str(least),
+                        "--threads", "1", "--tune", "off", "--jsonl", f"{folder}/x.jsonl", "--json"], check=True,
+                       stdout=subprocess.DEVNULL)
+        lines = [json.loads(line) for line in pathlib.Path(f"{folder}/x.jsonl").read_text().splitlines()]
+    found = {line["name"]: np.array([[b["class"], b["score"], b["x"], b["y"], b["x"] + b["w"], b["y"] + b["h"]]
+                                     for b in line["boxes"]]).reshape(-1, 6) for line in lines}
+    return [found[file.name] for file in files]
+
+
+def excused(one, others):
+    """It may or may not be there, by a hair."""
+    if one[1] < SCORE + NEAR:
+        return True
+    same = others[others[:, 0] == one[0]]
+    return len(same) > 0 and np.abs(iou(one[2:], same[:, 2:]) - OVERLAP).min() < NEAR
+
+
+def compare(ours, theirs, sums):
+    for one in theirs:
+        same = ours[ours[:, 0] == one[0]]
+        overlaps = iou(one[2:], same[:, 2:]) if len(same) else np.zeros(1)
+        best = overlaps.max()
+        if best >= 0.9:
+            sums["pairs"] += 1
+            sums["least_iou"] = min(sums["least_iou"], float(best))
+            sums["below"] += int(best < LEAST_IOU)
+            sums["score"] = max(sums["score"], float(abs(one[1] - same[overlaps.argmax(), 1])))
+        else:
+            sums["excused" if excused(one, ours) else "missing"] += 1
+    for one in ours:
+        same = theirs[theirs[:, 0] == one[0]]
+        if len(same) == 0 or iou(one[2:], same[:, 2:]).max() < 0.9:
+            sums["excused" if excused(one, theirs) else "extra"] += 1
+
+
+def truth_of(file):
+    size = np.array(Image.open(file).size * 2)
+    labels = COCO / "labels" / f"{file.stem}.txt"
+    rows = np.loadtxt(labels, ndmin=2) if labels.exists() and labels.stat().st_size else np.zeros((0, 5))
+    boxes = np.concatenate([rows[:, 1:3] - rows[:, 3:5] / 2, rows[:, 1:3] + rows[:, 3:5] / 2], 1) * size
+    return np.concatenate([rows[:, :1], boxes], 1)
+
+
+def average_precision(verdicts, truths):
+    """Of (score, whether it is right), with 101 recalls."""
+    verdicts = sorted(verdicts, key=lambda one: -one[0])
+    right = np.cumsum([one[1] for one in verdicts])
+    precision = right / np.arange(1, len(verdicts) + 1)
+    precision = np.maximum.accumulate(precision[::-1])[::-1]
+    at = np.searchsorted(right / truths, np.linspace(0, 1, 101))
+    return np.mean([precision[i] if i < len(precision) else 0 for i in at])
+
+
+def mean_precision(found, files):
+    """mAP50 and mAP in percent, as COCO defines them."""
+    truths = [truth_of(file) for file in files]
+    means = []
+    for least in np.linspace(0.5, 0.95, 10):
+        of_classes = []
+        for label in sorted({int(label) for truth in truths for label in truth[:, 0]}):
+            verdicts, count = [], 0
+            for boxes, truth in zip(found, truths):
+                there = truth[truth[:, 0] == label][:, 1:]
+                free = np.ones(len(there), bool)
+                count += len(there)
+                for one in boxes[:100][boxes[:100, 0] == label]:
+                    overlaps = np.where(free, iou(one[2:], there), 0) if len(there) else np.zeros(1)
+                    hit = overlaps.max() >= least
+                    if hit:
+                        free[overlaps.argmax()] = False
+                    verdicts.append((one[1], hit))
+            of_classes.append(average_precision(verdicts, count) if verdicts else 0)
+        means.append(100 * np.mean(of_classes))
+    return means[0], float(np.mean(means))
+
+
+def check(shoal, name, images):
+    faces = name.startswith("face")
+    files = sorted((FACES if faces else COCO).glob("images/*.jpg"))[:images or None]
+    sums = {"name": name, "images": len(files), "pairs": 0, "least_iou": 1.0, "below": 0, "score": 0.0, "missing": 0, "extra": 0,
+            "excused": 0}
+    for ours, theirs in zip(answered(shoal, name, files, SCORE), reference(name, files, SCORE)):
+        compare(ours, theirs, sums)
+    sums["ok"] = sums["pairs"] > 0 and sums["below"] + sums["missing"] + sums["extra"] == 0
+    if not faces and not images:
+        done = subprocess.run([shoal, "eval", str(SHARED / "models" / f"{name}.onnx"), "--task", "detect", "--data", str(COCO),
+                               "--format", "yolo", "--threads", "1", "--tune", "off", "--json"], check=True, capture_output=True, text=True)
+        ours = json.loads(done.stdout.splitlines()[-1])
+        sums["map50_reference"], sums["map_reference"] = mean_precision(reference(name, files, 0.001), files)
+        sums["map50"], sums["map"] = ours["map50"], ours["map"]
+        sums["ok"] = sums["ok"] and all(abs(sums[key] - sums[key + "_reference"]) <= 0.1 for key in ("map50", "map"))
+    return sums
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("shoal")
+    parser.add_argument("--images", type=int, default=0, help="only the first so many, without mAP")
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    if not (SHARED / "models").exists() or not (PEER.parent / "node_modules").exists():
+        print("skipped: ../shared or ONNX Runtime is not here")
+        sys.exit(77)
+    good = True
+    for name in (one for one in DETECTORS if arguments.only in one):
+        sums = check(arguments.shoal, name, arguments.images)
+        good = good and sums["ok"]
+        print(json.dumps(sums), flush=True)
+    sys.exit(0 if good else 1)
+
+
+main()
