@@ -61,10 +61,14 @@ MakeWork maker_of(const Operator* op) {
 }
 
 // Kernels count elements in ints; the largest index that is computed is a little above the count.
-bool fits(const TensorType& type) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2;
+int64_t most_elements(const Capabilities& device) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2, kBytes = sizeof(float);
+  return std::min(kMost, device.max_argument_bytes / kBytes);
+}
+
+bool fits(const TensorType& type, const Capabilities& device) {
   const int64_t count = type.shape.count();
-  return type.dtype == DType::kF32 && count > 0 && count <= kMost;
+  return type.dtype == DType::kF32 && count > 0 && count <= most_elements(device);
 }
 
 // Grids are limited along the axes but the first.
@@ -96,14 +100,16 @@ std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabili
                       device, in_half};
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     const Operand& input = spec.inputs[i];
-    if (input.given && !(is_setting(node, i) ? input.value != nullptr : fits(input.type))) {
+    if (input.given && !(is_setting(node, i) ? input.value != nullptr : fits(input.type, device))) {
       return std::nullopt;
     }
   }
-  if (!std::ranges::all_of(spec.outputs, fits)) return std::nullopt;
+  const auto fits_here = [&](const TensorType& type) { return fits(type, device); };
+  if (!std::ranges::all_of(spec.outputs, fits_here)) return std::nullopt;
   std::optional<Work> work = make(spec);
+  if (!work || work->scratch > most_elements(device)) return std::nullopt;
   const auto can_launch = [&](const Launch& launch) { return is_possible(launch, device); };
-  if (work && !std::ranges::all_of(work->launches, can_launch)) return std::nullopt;
+  if (!std::ranges::all_of(work->launches, can_launch)) return std::nullopt;
   return work;
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ struct Capabilities {
   bool groups_meet = false;
 
   int64_t max_arguments = 64;  // of a kernel
+  // What a kernel may see of a buffer.
+  int64_t max_argument_bytes = std::numeric_limits<int64_t>::max();
 
   bool has_local_memory() const { return local_bytes > 0; }
 };

@@ -209,7 +209,6 @@ Status Context::read_limits() {
   }
   // Vectors of four elements are loaded at once.
   alignment_ = std::max<int64_t>(16, static_cast<int64_t>(limits.minStorageBufferOffsetAlignment));
-  largest_range_ = limits.maxStorageBufferRange;
   most_groups_ = limits.maxComputeWorkGroupCount[0];
   const bool is_cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   is_unified_ = is_cpu || properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
@@ -220,6 +219,7 @@ Status Context::read_limits() {
   capabilities_.local_bytes = uses_local ? limits.maxComputeSharedMemorySize : 0;
   capabilities_.compute_units = compute_units(properties.deviceType);
   capabilities_.groups_meet = true;  // by coherent buffers and barriers of the device's scope
+  capabilities_.max_argument_bytes = limits.maxStorageBufferRange;
   capabilities_.max_arguments =
       std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers);
   if (std::isfinite(limits.timestampPeriod) && limits.timestampPeriod > 0) {
@@ -343,11 +343,12 @@ Result<Buffer> Context::make_buffer(size_t bytes, BufferUse use, std::string_vie
 Result<Buffer> Context::make_constant(const Tensor& tensor, gpu::Storage storage,
                                       std::string_view what) const {
   const Tensor stored = gpu::stored(tensor, storage);
-  if (stored.bytes().size() > static_cast<size_t>(largest_range_)) {
+  const int64_t most = capabilities_.max_argument_bytes;
+  if (stored.bytes().size() > static_cast<size_t>(most)) {
     return Status(Code::kExhausted, std::string(what) + ": " +
                                         std::to_string(stored.bytes().size()) +
                                         " bytes are more than a kernel of " + description_.name +
-                                        " may see of a buffer, " + std::to_string(largest_range_));
+                                        " may see of a buffer, " + std::to_string(most));
   }
   SHOAL_ASSIGN(Buffer buffer, make_buffer(stored.bytes().size(), BufferUse::kDevice, what));
   SHOAL_TRY(write(buffer, stored).at(std::string(what)));

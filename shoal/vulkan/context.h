@@ -48,8 +48,7 @@ class Context {
   VkDevice device() const { return device_; }
   const VulkanDescription& description() const { return description_; }
   const gpu::Capabilities& capabilities() const { return capabilities_; }
-  int64_t alignment() const { return alignment_; }  // of values, in bytes
-  int64_t largest_range() const { return largest_range_; }
+  int64_t alignment() const { return alignment_; }       // of values, in bytes
   uint32_t most_groups() const { return most_groups_; }  // along axis 0
   // Of a tick of the device's clock; 0: it has none.
   double tick_nanoseconds() const { return tick_nanoseconds_; }
@@ -100,7 +99,7 @@ class Context {
   bool is_unified_ = false;  // the host reaches the device's memory at full speed
   VulkanDescription description_;
   gpu::Capabilities capabilities_;
-  int64_t alignment_ = 16, largest_range_ = 0;
+  int64_t alignment_ = 16;
   uint32_t most_groups_ = 1;
   double tick_nanoseconds_ = 0;
   uint64_t tick_mask_ = 0;

@@ -20,7 +20,6 @@ Result<std::unique_ptr<VkExecutable>> VkExecutable::compile(std::shared_ptr<cons
   SHOAL_ASSIGN(gpu::Plan plan, gpu::make_plan(std::move(graph), context->plan_options()));
   std::unique_ptr<VkExecutable> executable(new VkExecutable(std::move(context), std::move(plan)));
   SHOAL_TRY(executable->upload());
-  SHOAL_TRY(executable->check_ranges());
   SHOAL_ASSIGN(executable->program_,
                build_program(*executable->context_, executable->plan_.launches));
   SHOAL_ASSIGN(auto frame, executable->new_frame());
@@ -43,23 +42,6 @@ Status VkExecutable::upload() {
     SHOAL_ASSIGN(constants_[index_of(use.id)],
                  context_->make_constant(*plan_.graph[use.id].constant,
                                          plan_.storage[index_of(use.id)], use.place));
-  }
-  return {};
-}
-
-// A kernel sees a part of a buffer, which is limited; the buffer is not.
-Status VkExecutable::check_ranges() const {
-  for (size_t n = 0; n < plan_.steps.size(); ++n) {
-    for (size_t l = 0; l < plan_.steps[n].count; ++l) {
-      for (const gpu::Argument& argument : plan_.launches[plan_.steps[n].first + l].arguments) {
-        const size_t bytes = argument_bytes(n, argument);
-        if (bytes <= static_cast<size_t>(context_->largest_range())) continue;
-        return Status(Code::kExhausted,
-                      place_of(plan_.graph, plan_.graph.nodes()[n]) + ": " + std::to_string(bytes) +
-                          " bytes are more than a kernel of " + context_->description().name +
-                          " may see of a buffer, " + std::to_string(context_->largest_range()));
-      }
-    }
   }
   return {};
 }

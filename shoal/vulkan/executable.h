@@ -82,7 +82,6 @@ class VkExecutable final : public Executable {
   VkExecutable(std::shared_ptr<const Context> context, gpu::Plan plan)
       : context_(std::move(context)), plan_(std::move(plan)) {}
 
-  Status check_ranges() const;
   Status upload();
   Result<std::unique_ptr<Frame>> new_frame() const;
   Status add_sets(Frame& frame) const;
