@@ -92,7 +92,7 @@ void ServedModel::prepare_batches(const Model& model, Device& device, ModelFacts
     before = each;
     if (items == 1) {
       item_ = type;
-      facts.ms = 1e3 * *took;
+      facts.ms = 1e3 * each;
     }
     batched_.emplace(items, *std::move(session));
     batch_times_.emplace(items, *took);
