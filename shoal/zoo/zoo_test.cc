@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, Zoo,
 
 TEST(ZooList, BeginsWithTheEmbeddedModelAndHoldsAllOthers) {
   EXPECT_EQ(list()[0].name, "digits");
-  EXPECT_EQ(list().size(), 19u);
+  EXPECT_EQ(list().size(), 20u);
 }
 
 TEST(ZooBuild, DependsOnTheSeedOnly) {
@@ -105,7 +105,9 @@ TEST(ZooBuild, MakesSmallerSiblings) {
     const auto half = build(entry.name, {.width = 0.5}),
                quarter = build(entry.name, {.width = 0.25});
     ASSERT_TRUE(half.ok() && quarter.ok());
-    EXPECT_LT(parameters(*quarter), 0.6 * static_cast<double>(parameters(*half)));
+    if (entry.name != "logistic") {  // which has no layer between inputs and classes
+      EXPECT_LT(parameters(*quarter), 0.6 * static_cast<double>(parameters(*half)));
+    }
     EXPECT_EQ(quarter->nodes().size(), half->nodes().size());
     const Shape& input = (*quarter)[quarter->inputs()[0]].type.shape;
     const bool image = input.rank() > 3;

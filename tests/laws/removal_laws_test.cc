@@ -151,7 +151,10 @@ TEST(Removal, OfNothingIsWrittenAsItWas) {
 
 std::vector<std::string> names() {
   std::vector<std::string> names;
-  for (const zoo::Entry& entry : zoo::list()) names.emplace_back(entry.name);
+  for (const zoo::Entry& entry : zoo::list()) {
+    // A layer between inputs and classes is all it has: nothing can be removed.
+    if (entry.name != "logistic") names.emplace_back(entry.name);
+  }
   return names;
 }
 
