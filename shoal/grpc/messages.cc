@@ -25,7 +25,19 @@ Result<int64_t> integer(const inference::InferParameter& parameter) {
   if (parameter.has_uint64_param()) {
     return static_cast<int64_t>(std::min(parameter.uint64_param(), kMost));
   }
-  return invalid("timeout and priority are integers");
+  return invalid("a parameter is no number, or no integer where it must be one");
+}
+
+Status parse_number(const Parameters& parameters, const char* name, std::optional<double>& number) {
+  const auto it = parameters.find(name);
+  if (it == parameters.end()) return {};
+  if (it->second.has_double_param()) {
+    number = it->second.double_param();
+    return {};
+  }
+  SHOAL_ASSIGN(const int64_t whole, integer(it->second));
+  number = static_cast<double>(whole);
+  return {};
 }
 
 Status parse_parameters(const Parameters& parameters, serve::InferRequest& request) {
@@ -37,7 +49,13 @@ Status parse_parameters(const Parameters& parameters, serve::InferRequest& reque
     if (!std::in_range<uint32_t>(priority)) return invalid("priority is 1, 2 or 3");
     request.priority = static_cast<uint32_t>(priority);
   }
-  return {};
+  SHOAL_TRY(parse_number(parameters, "latency_ms", request.wish.latency_ms));
+  SHOAL_TRY(parse_number(parameters, "accuracy", request.wish.accuracy));
+  SHOAL_TRY(parse_number(parameters, "confidence", request.wish.confidence));
+  if (const auto it = parameters.find("exit"); it != parameters.end()) {
+    SHOAL_ASSIGN(request.wish.exit, integer(it->second));
+  }
+  return check(request.wish);
 }
 
 Result<TensorType> type_of(const Input& input) {
@@ -188,6 +206,9 @@ void print(const serve::InferResponse& response, inference::ModelInferResponse& 
   message.set_model_name(response.model_name);
   message.set_model_version(response.model_version);
   message.set_id(response.id);
+  for (const auto& [name, text] : response.parameters) {
+    (*message.mutable_parameters())[name].set_string_param(text);
+  }
   for (const serve::NamedTensor& output : response.outputs) {
     auto& tensor = *message.add_outputs();
     const Tensor& from = output.tensor;
