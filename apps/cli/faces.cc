@@ -54,10 +54,16 @@ struct FacesFlags {
   ModelFlags model;
   std::string name, db, detector, pairs, images;
   std::vector<std::string> sources;
-  double threshold = faces::FaceDatabase::kUsualThreshold, score = 0.6;
+  double threshold = faces::FaceDatabase::kUsualThreshold, score = 0.6, agreement = 0.97;
   uint64_t exits = 2, lessons = 1000, burst = 1, seed = 1;
   bool json = false;
 };
+
+faces::CascadeOptions cascade_options(const FacesFlags& flags) {
+  faces::CascadeOptions options{.lessons = flags.lessons};
+  options.wanted.precision = flags.agreement;
+  return options;
+}
 
 // What the networks of a command are.
 struct Networks {
@@ -191,7 +197,7 @@ Outcome who(const FacesFlags& flags) {
   SHOAL_OR_EXIT(Networks networks, Exit::kModel, open_networks(flags));
   SHOAL_OR_EXIT(const faces::FaceDatabase database, Exit::kUsage,
                 open_database(flags, networks.number));
-  faces::Recogniser recogniser(*networks.embedder, database, {.lessons = flags.lessons});
+  faces::Recogniser recogniser(*networks.embedder, database, cascade_options(flags));
   const std::atomic<bool>* const cancel = cancel_on_signals();
   for (const std::string& name : flags.sources) {
     SHOAL_OR_EXIT(const auto source, Exit::kUsage, watch::open_source(name, {.cancel = cancel}));
@@ -297,7 +303,7 @@ Result<Identified> identify(const FacesFlags& flags, Networks& networks,
   }
   std::mt19937 rng(static_cast<uint32_t>(flags.seed));
   std::ranges::shuffle(shown, rng);
-  faces::Recogniser recogniser(*networks.embedder, database, {.lessons = flags.lessons});
+  faces::Recogniser recogniser(*networks.embedder, database, cascade_options(flags));
   ProgressBar bar("pictures", shown.size());
   for (size_t i = 0; i < shown.size(); ++i) {
     SHOAL_ASSIGN(const Tensor image, read_image(shown[i].file));
@@ -390,6 +396,11 @@ void add_faces(Command& app, Action& action) {
   const auto add_lessons = [](Command& command, FacesFlags& f) {
     command
         .add_option("--lessons", f.lessons, "Faces from which exits learn how far to be trusted")
+        ->capture_default_str();
+    command
+        .add_option("--agreement", f.agreement,
+                    "Of early answers with those of the whole network, that lessons must show")
+        ->check(in_range(0.5, 0.9999))
         ->capture_default_str();
   };
   const auto add_threshold = [](Command& command, FacesFlags& f) {

@@ -107,6 +107,7 @@ class Cascade {
   const std::vector<double>& thresholds() const { return thresholds_; }
   // The people it remembers.
   const RecentFaces& recent() const { return recent_; }
+  // What it did so far.
   const CascadeFigures& figures() const { return figures_; }
 
  private:

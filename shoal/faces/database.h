@@ -59,6 +59,7 @@ class FaceDatabase {
 
   // All people, in the order of their names.
   const std::vector<Person>& people() const { return people_; }
+  // The number of the network.
   uint64_t model() const { return model_; }
   // The squared distance up to which a face is somebody's.
   double threshold() const { return threshold_; }

@@ -45,6 +45,7 @@ struct LabelFigures {
   double recall = 0;   // share of examples whose label is in R
   size_t entries = 0;  // the sum of |R|
 };
+// Pure.
 LabelFigures figures_of(std::span<const Example> examples, const LabelConfig& config);
 
 // Which configurations may be chosen.

@@ -70,6 +70,7 @@ class SlidingWindow {
   // No item will arrive any more: those that wait are all there is. Fails as add() does.
   Result<std::vector<Window>> finish();
 
+  // What happened to items so far.
   const WindowFigures& figures() const { return figures_; }
   // Items that are kept now.
   size_t kept() const { return ordered_.size() + waiting_.size(); }
