@@ -21,8 +21,10 @@
 
 namespace shoal {
 
-// The choices that all GPUs share, under the names of this API.
+// How elements are stored, as on every GPU.
 using OpenClPrecision = GpuPrecision;
+
+// Whether kernels use local memory, as on every GPU.
 using OpenClLocalMemory = GpuLocalMemory;
 
 // Units that multiply small matrices of f16, as NVIDIA's do since compute capability 8.0.

@@ -1,5 +1,5 @@
-// GLSL to SPIR-V, by glslang. It is large, hence in a library of its own (module/), which is opened
-// when a kernel is compiled.
+// GLSL to SPIR-V, by glslang. It is large, hence in a library of its own (apps/glsl), which is
+// opened when a kernel is compiled.
 #pragma once
 
 #include <cstddef>
