@@ -72,12 +72,12 @@ TEST(Accountant, HasThePublishedEpsilons) {
   for (const auto& p : published) {
     const Epsilon found =
         epsilon_of_steps(p.sample_rate, p.noise, p.steps, p.delta, default_orders());
-    EXPECT_NEAR(found.epsilon / p.epsilon, 1, 1e-3) << p.epsilon;
+    EXPECT_NEAR(found.epsilon / p.epsilon, 1, 1e-9) << p.epsilon;
   }
   // One of little noise, at the orders of its authors: the lowest is the best.
   const double orders[] = {1.25, 1.5, 1.75, 2};
   const Epsilon found = epsilon_of_steps(1024 / 1e8, 0.1, 976563, 1e-7, orders);
-  EXPECT_NEAR(found.epsilon / 5907982.31138195, 1, 1e-3);
+  EXPECT_NEAR(found.epsilon / 5907982.31138195, 1, 1e-9);
   EXPECT_EQ(found.order, 1.25);
 }
 
