@@ -177,8 +177,11 @@ void Service::infer_by_task(const ModelFacts& task, const InferRequest& request,
   }
   if (choice.variant.empty()) {
     lock.unlock();
-    return done(
-        {Status(Code::kExhausted, "no variant can answer: " + choice.why), choice.retry_after, {}});
+    const bool is_spent = choice.retry_after || request.wish.is_empty();
+    return done({Status(is_spent ? Code::kExhausted : Code::kInvalidArgument,
+                        "no variant can answer: " + choice.why),
+                 choice.retry_after,
+                 {}});
   }
   const std::string model = variant_model(name, choice.variant);
   InferRequest wanted = request;
