@@ -54,7 +54,7 @@ struct FacesFlags {
   ModelFlags model;
   std::string name, db, detector, pairs, images;
   std::vector<std::string> sources;
-  double threshold = faces::FaceDatabase::kUsualThreshold, score = 0.6, agreement = 0.97;
+  double threshold = faces::FaceDatabase::kUsualThreshold, score = 0.6, agreement = 0.99;
   uint64_t exits = 2, lessons = 1000, burst = 1, seed = 1;
   bool json = false;
 };
