@@ -105,6 +105,9 @@ Result<std::vector<Found>> find_devices(const Api& api, VkInstance instance) {
                      {text_of(properties.deviceName), kKinds[rank].name,
                       driver_of(api, device, properties), memory_of(api, device)}});
   }
+  if (found.empty()) {
+    return Status(Code::kUnavailable, "no device of this machine computes by Vulkan 1.1");
+  }
   std::ranges::stable_sort(found, {}, &Found::rank);
   return found;
 }

@@ -97,6 +97,13 @@ TEST_F(Vulkan, NamesWhatIsMissing) {
   EXPECT_EQ(make_device("vulkan:x").status().code(), Code::kInvalidArgument);
   EXPECT_EQ(make_device("vulkan:0:fp8").status().code(), Code::kInvalidArgument);
   EXPECT_TRUE(make_device("vulkan:0:or-cpu").ok());
+  fake_->vkEnumeratePhysicalDevices = [](VkInstance, uint32_t* count, VkPhysicalDevice*) {
+    *count = 0;
+    return VK_SUCCESS;
+  };
+  const auto empty = make_device_over(fake_, {});
+  EXPECT_EQ(empty.status().code(), Code::kUnavailable);
+  EXPECT_NE(empty.status().message().find("no device of this machine"), std::string_view::npos);
   fake_->vkCreateInstance = [](const VkInstanceCreateInfo*, const VkAllocationCallbacks*,
                                VkInstance*) { return VK_ERROR_INCOMPATIBLE_DRIVER; };
   const auto driverless = make_device_over(fake_, {});
