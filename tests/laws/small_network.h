@@ -16,7 +16,7 @@ inline const std::map<std::string_view, int64_t> kSizes = {
     {"convnet", 16}, {"mlp", 8},         {"lenet5", 16},      {"nin", 16},     {"squeezenet", 40},
     {"allcnn", 16},  {"encoder", 6},     {"mobilenetv2", 64}, {"seq2seq", 6},  {"resnet20", 8},
     {"resnet56", 8}, {"resnet18", 64},   {"resnet50", 64},    {"alexnet", 64}, {"c3d", 16},
-    {"vgg16", 32},   {"vgg16cifar", 32}, {"tinyyolov2", 64}};
+    {"vgg16", 32},   {"vgg16cifar", 32}, {"tinyyolov2", 64},  {"logistic", 8}};
 
 // A network of the zoo with narrow layers and small images, but all of its layers.
 inline Result<Graph> small_network(std::string_view name, int64_t batch, double width) {
