@@ -5,6 +5,7 @@
 // are answered one after another, so that a client cannot have more on its way than it reads.
 #include "shoal/serve/engine/door.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
@@ -347,6 +348,9 @@ Result<std::unique_ptr<serve::Door>> open(Backend& backend, const serve::DoorOpt
   SHOAL_ASSIGN(const net::Address address, net::parse_address(options.listen));
   std::string host = address.host.empty() ? "127.0.0.1" : address.host;
   if (host.find(':') != host.npos) host = "[" + host + "]";
+  // It would write a line for each text of a request that is not UTF-8: anybody could fill a log,
+  // and stop the server where nobody reads it.
+  google::protobuf::SetLogHandler(nullptr);
   auto door = std::make_unique<GrpcDoor>(backend, host);
   if (!door->listen(address.port, options)) {
     return Status(Code::kUnavailable, options.listen + ": gRPC cannot listen there");

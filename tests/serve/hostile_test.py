@@ -390,9 +390,10 @@ def test_grpc(folder):
                     if call.code() == code.OK:
                         assert key == KEY or method in OPEN_METHODS, ("an answer without a key", method, key, data)
                         continue
-                    assert call.code() in allowed, (call.code(), call.details(), method, data)
+                    assert call.code() in allowed, (call.code(), call.details(), method, data[:100])
+                    assert call.details() != "Deadline Exceeded", "no answer"  # the client's own word
                     # gRPC's own word for a message that cannot be parsed.
-                    assert call.code() != code.INTERNAL or "pars" in call.details().lower(), (call.details(), data)
+                    assert call.code() != code.INTERNAL or "pars" in call.details().lower(), (call.details(), data[:100])
             return counts
 
         counts = spread(work)
@@ -419,7 +420,8 @@ def test_grpc(folder):
 
 
 def ask_grpc(channel, path, data, metadata):
-    call = channel.unary_unary(path).future(data, timeout=TIMEOUT, metadata=metadata)
+    # A machine that is busy may take longer to accept than gRPC waits.
+    call = channel.unary_unary(path).future(data, timeout=TIMEOUT, metadata=metadata, wait_for_ready=True)
     call.exception()  # waits
     return call
 
