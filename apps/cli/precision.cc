@@ -6,6 +6,7 @@
 #include "model.h"
 #include "shoal/device/hybrid.h"
 #include "shoal/devices/devices.h"
+#include "shoal/gpu/options.h"
 #include "shoal/gpu/precision.h"
 #include "shoal/tensor/random_tensor.h"
 #ifdef SHOAL_OPENCL
