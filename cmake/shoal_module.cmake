@@ -5,7 +5,8 @@
 # outside. COLD: the room has no loop over elements, and is compiled quickly. PRECOMPILED names the
 # headers it begins with (precompiled.cmake) where they are not those of its DEPS. KERNELS: what the
 # optimiser makes of the room is tested, too. OUTER: no other room's hot path calls it and no fuzzer
-# looks for a way through it, so with sanitizers it is not optimised at all.
+# looks for a way through it, so with sanitizers it is not optimised at all. UNSANITIZED: drivers that it
+# loads do not run under sanitizers, so that it is tested in the optimised build.
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>
@@ -115,7 +116,7 @@ function(shoal_test name)
 endfunction()
 
 function(shoal_module name)
-  cmake_parse_arguments(ARG "COLD;KERNELS;OUTER" "PRECOMPILED" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;KERNELS;OUTER;UNSANITIZED" "PRECOMPILED" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
   set(patterns *.cc)
   foreach(part ${ARG_PARTS})
     list(APPEND patterns ${part}/*.cc)
@@ -157,6 +158,8 @@ function(shoal_module name)
     set(kind ONLY sanitized LIGHT)
     if(ARG_KERNELS)
       set(kind)
+    elseif(ARG_UNSANITIZED)
+      set(kind ONLY optimised LIGHT)
     endif()
     shoal_test(${name}_test SOURCES ${tests} LINK shoal::${name} ${kind})
   endif()

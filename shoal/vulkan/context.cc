@@ -14,6 +14,9 @@
 namespace shoal::vulkan {
 namespace {
 
+// Of memory for copies, and of buffers that no value has, each.
+constexpr size_t kMostKept = size_t{64} << 20;
+
 constexpr uint32_t kVersion = VK_API_VERSION_1_1;
 
 // The best first.
@@ -161,6 +164,9 @@ int64_t compute_units(VkPhysicalDeviceType type) {
 }  // namespace
 
 Context::~Context() {
+  upload_.buffer = {};
+  download_.buffer = {};
+  spare_.clear();
   if (device_ != nullptr) api_->vkDestroyDevice(device_, nullptr);
   if (instance_ != nullptr) api_->vkDestroyInstance(instance_, nullptr);
 }
@@ -319,6 +325,7 @@ Result<Buffer> Context::make_buffer(size_t bytes, BufferUse use, std::string_vie
                VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
   Buffer buffer;
+  buffer.bytes = bytes;
   SHOAL_ASSIGN(buffer.buffer, made<BufferHandle>(*api_, device_, &Api::vkCreateBuffer, info, what));
   VkMemoryRequirements needs{};
   api_->vkGetBufferMemoryRequirements(device_, buffer.get(), &needs);
@@ -343,6 +350,26 @@ Result<Buffer> Context::make_buffer(size_t bytes, BufferUse use, std::string_vie
   return buffer;
 }
 
+Result<Buffer> Context::value_buffer(size_t bytes, std::string_view what) const {
+  {
+    const std::lock_guard lock(spare_mutex_);
+    if (const auto found = spare_.find(bytes); found != spare_.end()) {
+      Buffer buffer = std::move(found->second);
+      spare_.erase(found);
+      spare_bytes_ -= bytes;
+      return buffer;
+    }
+  }
+  return make_buffer(bytes, BufferUse::kDevice, what);
+}
+
+void Context::keep(Buffer buffer) const {
+  const std::lock_guard lock(spare_mutex_);
+  if (spare_bytes_ + buffer.bytes > kMostKept) return;
+  spare_bytes_ += buffer.bytes;
+  spare_.emplace(buffer.bytes, std::move(buffer));
+}
+
 Result<Buffer> Context::make_constant(const Tensor& tensor, gpu::Storage storage,
                                       std::string_view what) const {
   const Tensor stored = gpu::stored(tensor, storage);
@@ -353,9 +380,20 @@ Result<Buffer> Context::make_constant(const Tensor& tensor, gpu::Storage storage
                                         " bytes are more than a kernel of " + description_.name +
                                         " may see of a buffer, " + std::to_string(most));
   }
-  SHOAL_ASSIGN(Buffer buffer, make_buffer(stored.bytes().size(), BufferUse::kDevice, what));
+  SHOAL_ASSIGN(Buffer buffer, value_buffer(stored.bytes().size(), what));
   SHOAL_TRY(write(buffer, stored).at(std::string(what)));
   return buffer;
+}
+
+Status Context::through(Staging& staging, BufferUse use, size_t bytes,
+                        const std::function<Status(const Buffer&)>& copy) const {
+  const std::lock_guard lock(staging.mutex);
+  if (bytes > staging.buffer.bytes) {
+    SHOAL_ASSIGN(Buffer larger, make_buffer(bytes, use, "copies of " + description_.name));
+    if (bytes > kMostKept) return copy(larger);
+    staging.buffer = std::move(larger);
+  }
+  return copy(staging.buffer);
 }
 
 Status Context::write(const Buffer& buffer, const Tensor& tensor) const {
@@ -365,10 +403,10 @@ Status Context::write(const Buffer& buffer, const Tensor& tensor) const {
     std::memcpy(buffer.mapped, tensor.bytes().data(), bytes);
     return {};
   }
-  SHOAL_ASSIGN(const Buffer staging,
-               make_buffer(bytes, BufferUse::kUpload, "writing to " + description_.name));
-  std::memcpy(staging.mapped, tensor.bytes().data(), bytes);
-  return copy_once(staging.get(), buffer.get(), bytes);
+  return through(upload_, BufferUse::kUpload, bytes, [&](const Buffer& staging) {
+    std::memcpy(staging.mapped, tensor.bytes().data(), bytes);
+    return copy_once(staging.get(), buffer.get(), bytes);
+  });
 }
 
 Status Context::read(const Buffer& buffer, Tensor& tensor) const {
@@ -378,11 +416,11 @@ Status Context::read(const Buffer& buffer, Tensor& tensor) const {
     std::memcpy(tensor.bytes().data(), buffer.mapped, bytes);
     return {};
   }
-  SHOAL_ASSIGN(const Buffer staging,
-               make_buffer(bytes, BufferUse::kDownload, "reading from " + description_.name));
-  SHOAL_TRY(copy_once(buffer.get(), staging.get(), bytes));
-  std::memcpy(tensor.bytes().data(), staging.mapped, bytes);
-  return {};
+  return through(download_, BufferUse::kDownload, bytes, [&](const Buffer& staging) -> Status {
+    SHOAL_TRY(copy_once(buffer.get(), staging.get(), bytes));
+    std::memcpy(tensor.bytes().data(), staging.mapped, bytes);
+    return {};
+  });
 }
 
 Status Context::copy_once(VkBuffer from, VkBuffer to, size_t bytes) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -19,6 +20,7 @@ struct Buffer {
   MemoryHandle memory;
   BufferHandle buffer;
   std::byte* mapped = nullptr;  // null: only the device reaches it
+  size_t bytes = 0;             // as they were asked for
 
   VkBuffer get() const { return buffer.get(); }
 };
@@ -63,6 +65,10 @@ class Context {
 
   // `what` names the buffer or the layer in failures.
   Result<Buffer> make_buffer(size_t bytes, BufferUse use, std::string_view what) const;
+  // A buffer of the device for a value, one that keep() was given if there is one of this size: a
+  // driver takes longer to make one than to compute small values.
+  Result<Buffer> value_buffer(size_t bytes, std::string_view what) const;
+  void keep(Buffer buffer) const;
   // A buffer with the elements of a tensor, those of f32 stored as this says.
   Result<Buffer> make_constant(const Tensor& tensor, gpu::Storage storage,
                                std::string_view what) const;
@@ -87,6 +93,15 @@ class Context {
   Result<uint32_t> memory_type(uint32_t allowed, BufferUse use) const;
   Status copy_once(VkBuffer from, VkBuffer to, size_t bytes) const;
 
+  // What elements go through where the host does not reach the device's memory. It is kept from one
+  // copy to the next: on an H200, making it for 39 MB takes three times as long as the copy.
+  struct Staging {
+    std::mutex mutex;  // held while elements are in it
+    Buffer buffer;
+  };
+  Status through(Staging& staging, BufferUse use, size_t bytes,
+                 const std::function<Status(const Buffer&)>& copy) const;
+
   const std::shared_ptr<const Api> api_;
   const VulkanOptions options_;
   VkInstance instance_ = nullptr;
@@ -104,6 +119,10 @@ class Context {
   double tick_nanoseconds_ = 0;
   uint64_t tick_mask_ = 0;
   std::string identity_;
+  mutable Staging upload_, download_;
+  mutable std::mutex spare_mutex_;
+  mutable std::multimap<size_t, Buffer> spare_;  // by bytes
+  mutable size_t spare_bytes_ = 0;
 };
 
 // What was written before is seen by what is read after, on the device.

@@ -189,8 +189,7 @@ Status VkExecutable::bind_outputs(Frame& frame, std::span<DeviceValue> outputs,
       binding.targets[i] = value->device.get();
       binding.is_host[inputs + i] = 1;
     } else {
-      SHOAL_ASSIGN(Buffer buffer,
-                   context_->make_buffer(type.bytes(), BufferUse::kDevice, plan_.graph[id].name));
+      SHOAL_ASSIGN(Buffer buffer, context_->value_buffer(type.bytes(), plan_.graph[id].name));
       auto memory = std::make_shared<VkValueMemory>(context_, std::move(buffer));
       binding.targets[i] = memory->buffer();
       outputs[i] = DeviceValue(type, std::move(memory));

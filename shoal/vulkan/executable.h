@@ -21,12 +21,16 @@ class VkValueMemory final : public DeviceMemory {
  public:
   VkValueMemory(std::shared_ptr<const Context> context, Buffer buffer)
       : context_(std::move(context)), buffer_(std::move(buffer)) {}
+  // All runs that used it have ended: they hold the value until then.
+  ~VkValueMemory() override { context_->keep(std::move(buffer_)); }
+  VkValueMemory(const VkValueMemory&) = delete;
+  VkValueMemory& operator=(const VkValueMemory&) = delete;
   Status copy_to(Tensor& tensor) const override { return context_->read(buffer_, tensor); }
   VkBuffer buffer() const { return buffer_.get(); }
 
  private:
   const std::shared_ptr<const Context> context_;
-  const Buffer buffer_;
+  Buffer buffer_;
 };
 
 class VkExecutable final : public Executable {
