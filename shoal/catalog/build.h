@@ -1,10 +1,11 @@
 // Builds a catalog (mcdnn 3.1): nested widths of a trained network, and variants by other methods,
 // each measured, without those that another one dominates.
 //
-//   catalog::BuildOptions options{.widths = 5, .shrink = {.target = {.macs = 0.1}}, .out =
-//   "lenet"}; options.shrink.recipe = shrink::usual_recipe(); options.variants.push_back({.name =
-//   "small-int8", .by = catalog::Making::kInt8, .of = "v3"}); SHOAL_ASSIGN(const auto built,
-//   catalog::build({*device, *device}, model, data, options));
+//   catalog::BuildOptions options{.widths = 5, .out = "lenet"};
+//   options.shrink.target.macs = 0.1;
+//   options.shrink.recipe = shrink::usual_recipe();
+//   options.variants.push_back({.name = "v3-int8", .by = catalog::Making::kInt8, .of = "v3"});
+//   SHOAL_ASSIGN(const auto built, catalog::build({*device, *device}, model, data, options));
 //
 // What was made is kept in a folder of steps with the settings that it was made by. Another run
 // makes only what is missing there or has other settings, so that a build that was interrupted goes

@@ -5,9 +5,8 @@
 //   shoal/door/person                      how many are there
 //   shoal/door/step/person                 how many are in the zone
 //   shoal/door/gate/person/forwards        how many crossed the line so far; and backwards
-//   shoal/events                           a JSON object: "type" is new, update or end, "before"
-//   and
-//                                          "after" are what is known of the object
+//   shoal/events                           a JSON object: "type" is new, update or end;
+//                                          "before" and "after": what is known of the object
 //   homeassistant/sensor/shoal_door/person/config   how Home Assistant shows a count
 //
 // All but events are retained. A count is announced when its class is first seen, and published
