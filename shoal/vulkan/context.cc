@@ -164,8 +164,10 @@ int64_t compute_units(VkPhysicalDeviceType type) {
 }  // namespace
 
 Context::~Context() {
-  upload_.buffer = {};
-  download_.buffer = {};
+  for (Staging* staging : {&upload_, &download_}) {
+    staging->buffer = {};
+    staging->commands.reset();
+  }
   spare_.clear();
   if (device_ != nullptr) api_->vkDestroyDevice(device_, nullptr);
   if (instance_ != nullptr) api_->vkDestroyInstance(instance_, nullptr);
@@ -386,14 +388,17 @@ Result<Buffer> Context::make_constant(const Tensor& tensor, gpu::Storage storage
 }
 
 Status Context::through(Staging& staging, BufferUse use, size_t bytes,
-                        const std::function<Status(const Buffer&)>& copy) const {
+                        const std::function<Status(const Buffer&, const Commands&)>& copy) const {
   const std::lock_guard lock(staging.mutex);
+  if (!staging.commands) {
+    SHOAL_ASSIGN(staging.commands, make_commands());
+  }
   if (bytes > staging.buffer.bytes) {
     SHOAL_ASSIGN(Buffer larger, make_buffer(bytes, use, "copies of " + description_.name));
-    if (bytes > kMostKept) return copy(larger);
+    if (bytes > kMostKept) return copy(larger, *staging.commands);
     staging.buffer = std::move(larger);
   }
-  return copy(staging.buffer);
+  return copy(staging.buffer, *staging.commands);
 }
 
 Status Context::write(const Buffer& buffer, const Tensor& tensor) const {
@@ -403,10 +408,11 @@ Status Context::write(const Buffer& buffer, const Tensor& tensor) const {
     std::memcpy(buffer.mapped, tensor.bytes().data(), bytes);
     return {};
   }
-  return through(upload_, BufferUse::kUpload, bytes, [&](const Buffer& staging) {
-    std::memcpy(staging.mapped, tensor.bytes().data(), bytes);
-    return copy_once(staging.get(), buffer.get(), bytes);
-  });
+  return through(upload_, BufferUse::kUpload, bytes,
+                 [&](const Buffer& staging, const Commands& commands) {
+                   std::memcpy(staging.mapped, tensor.bytes().data(), bytes);
+                   return copy(commands, staging.get(), buffer.get(), bytes);
+                 });
 }
 
 Status Context::read(const Buffer& buffer, Tensor& tensor) const {
@@ -416,15 +422,15 @@ Status Context::read(const Buffer& buffer, Tensor& tensor) const {
     std::memcpy(tensor.bytes().data(), buffer.mapped, bytes);
     return {};
   }
-  return through(download_, BufferUse::kDownload, bytes, [&](const Buffer& staging) -> Status {
-    SHOAL_TRY(copy_once(buffer.get(), staging.get(), bytes));
-    std::memcpy(tensor.bytes().data(), staging.mapped, bytes);
-    return {};
-  });
+  return through(download_, BufferUse::kDownload, bytes,
+                 [&](const Buffer& staging, const Commands& commands) -> Status {
+                   SHOAL_TRY(copy(commands, buffer.get(), staging.get(), bytes));
+                   std::memcpy(tensor.bytes().data(), staging.mapped, bytes);
+                   return {};
+                 });
 }
 
-Status Context::copy_once(VkBuffer from, VkBuffer to, size_t bytes) const {
-  SHOAL_ASSIGN(const Commands commands, make_commands());
+Status Context::copy(const Commands& commands, VkBuffer from, VkBuffer to, size_t bytes) const {
   SHOAL_TRY(record(commands, [&](VkCommandBuffer buffer) {
     const VkBufferCopy region{0, 0, bytes};
     api_->vkCmdCopyBuffer(buffer, from, to, 1, &region);

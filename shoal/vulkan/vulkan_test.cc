@@ -160,17 +160,17 @@ TEST_F(Vulkan, SaysThatTheDeviceIsLost) {
   const Graph graph = parsed(kNet);
   const Tensor x = counted({1, 2, 5, 5});
   std::vector<Tensor> outputs(1);
+  const auto device = *make_device_over(fake_, {});
+  const auto executable = *device->compile(graph);
+  const auto both = make_failover_device(*make_device_over(fake_, {}), make_reference_device());
+  const auto goes_on = *both->compile(graph);
   fake_->vkQueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) {
     return VK_ERROR_DEVICE_LOST;
   };
-  const auto device = *make_device_over(fake_, {});
-  const auto executable = *device->compile(graph);
   const Status status = executable->run(std::span(&x, 1), outputs, {});
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_NE(status.message().find("the device is gone"), std::string_view::npos);
   // The reference device goes on, if asked, and for the runs after.
-  const auto both = make_failover_device(*make_device_over(fake_, {}), make_reference_device());
-  const auto goes_on = *both->compile(graph);
   const Tensor want = reference_answers(graph, x)[0];
   ops::expect_equal(answers(*goes_on, x)[0], want);
   EXPECT_EQ(goes_on->kernel_of(0).name, "reference");
