@@ -58,13 +58,10 @@ endif()
 # For rooms with kernels: the instruction sets that are worth their compile time. SSSE3 alone has not been
 # sold since 2010, and the vectors of SVE have no size at compile time, so that they cannot be held in
 # arrays. With sanitizers, AVX2 and the scalar form stand for all: clang takes minutes for each further
-# one of the larger loops. Under the thread sanitizer the scalar form is enough: threads meet outside.
+# one of the larger loops.
 set(disabled "HWY_SSSE3|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128")
 if(SHOAL_SANITIZE)
   string(APPEND disabled "|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL")
-endif()
-if(SHOAL_SANITIZE STREQUAL thread)
-  string(APPEND disabled "|HWY_AVX2")
 endif()
 set(instruction_sets "HWY_DISABLED_TARGETS=(${disabled})")
 
