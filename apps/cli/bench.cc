@@ -293,7 +293,7 @@ Outcome bench(const BenchFlags& flags) {
   }
   ModelFlags model = flags.model;
   const std::string_view kind = std::string_view(model.device).substr(0, model.device.find(':'));
-  if (flags.precision != "fp32" && kind != "opencl" && kind != "vulkan") {
+  if (flags.precision != "fp32" && !has_precisions(model.device)) {
     return {Exit::kUsage,
             "--precision " + flags.precision + " is for --device opencl:N or vulkan:N"};
   }

@@ -257,6 +257,9 @@ Outcome evaluate(const EvalFlags& flags) {
   }
   SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
   SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
+  if (flags.precision == "auto" && !has_precisions(flags.model.device)) {
+    return {Exit::kUsage, "--precision auto is for --device opencl:N or vulkan:N"};
+  }
   if (flags.precision == "auto") return evaluate_automatic(flags, *data, how);
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   if (!flags.exits.empty()) return evaluate_exits(flags, *device, *data, std::move(how));
@@ -302,7 +305,7 @@ void add_eval(Command& app, Action& action) {
                       "0.9,0.95, or calibrated");
   command
       ->add_option("--precision", flags->precision,
-                   "fp32, or auto with --device opencl:N: layers in fp16 as far as "
+                   "fp32, or auto with --device opencl:N or vulkan:N: layers in fp16 as far as "
                    "--accuracy-budget allows, chosen by training images")
       ->check(one_of({"fp32", "auto"}))
       ->capture_default_str();

@@ -56,6 +56,11 @@ double agreement(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
 
 }  // namespace
 
+bool has_precisions(const std::string& device) {
+  const std::string kind = device.substr(0, device.find(':'));
+  return kind == "opencl" || kind == "vulkan";
+}
+
 SessionAccuracy same_answers(const std::vector<std::string>& shapes) {
   return [shapes, want = std::vector<int64_t>()](Session& session) mutable -> Result<double> {
     SHOAL_ASSIGN(const Session::Tensors inputs, random_inputs(session, shapes));

@@ -19,6 +19,9 @@ struct AutomaticPrecision {
   Json facts;
 };
 
+// Whether the device of this name is one whose precision can be chosen: opencl:N, vulkan:N.
+bool has_precisions(const std::string& device);
+
 // Opens the network on a device.
 using OpenOn = std::function<Result<Session>(Device&)>;
 // The accuracy of the network as a session computes it, 0 to 1. Called in fp32 first.

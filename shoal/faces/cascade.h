@@ -6,11 +6,11 @@
 //
 // Thresholds T are given, or learned from the stream: in a lesson a face goes through all exits and
 // the oracle, and shows at each exit how far away the nearest recent person is and whether it is
-// the oracle's answer; and how far away the nearest other person is, whom it would be taken for if
-// it were new. After enough lessons T[i] is the largest for which they say, at some risk, that the
-// wanted share of the answers within it is the oracle's (exits/thresholds.h), of known and of new
-// faces together; an exit of which they say it of no distance stays off. Early answers are checked
-// now and then, and too many wrong ones begin the lessons anew.
+// the oracle's answer; and how far away the nearest other person is, the answer there if the
+// face were new. After enough lessons T[i] is the largest for which they say, at some risk, that
+// the wanted share of the answers within it is the oracle's (exits/thresholds.h), of known and of
+// new faces together; an exit of which they say it of no distance stays off. Early answers are
+// checked now and then, and too many wrong ones begin the lessons anew.
 //
 // Whatever the exits are worth, all costs together stay within `slack` of those of the oracle alone
 // (exits/budget.h): a face that may not cost the exits and the oracle goes to the oracle at once.

@@ -223,7 +223,7 @@ TEST(Cascade, NeedsNoTrainingWhenTheCastChanges) {  // FR-5
 TEST(Cascade, StaysRightWithFewPeopleInMemory) {  // FR-6
   const StreamOptions options{.seed = 6, .people = 6};
   const std::vector<double> thresholds = calibrated(options);
-  const auto with = [&](size_t most) {  // 42 people, of whom 6 appear at a time
+  const auto with = [&](size_t most) {  // 42 people, 6 of them at a time
     Cascade cascade({.recent = {.most = most}, .costs = kCosts, .thresholds = thresholds});
     FaceStream stream(options);
     Outcome sum;

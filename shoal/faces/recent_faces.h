@@ -4,7 +4,8 @@
 //   mean[i][person] = f[i]                                     of a person that is new there
 //                     (1 - alpha) mean[i][person] + alpha f[i]  else
 //
-// for the exits i that were computed. The database is bounded: whoever was seen longest ago goes.
+// for the exits i that were computed. The database is bounded: the person seen longest ago is
+// dropped.
 #pragma once
 
 #include <cstddef>

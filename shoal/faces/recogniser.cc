@@ -10,8 +10,8 @@
 namespace shoal::faces {
 namespace {
 
-// Stages of one network: whoever asks the last has asked them all. Each exit compares its embedding
-// with those of all recent people.
+// Stages of one network: the last stage needs all of those before it. Each exit compares its
+// embedding with those of all recent people.
 CascadeOptions with_costs(const Embedder& embedder, CascadeOptions options) {
   const auto& macs = embedder.stage_macs();
   options.costs = {};

@@ -37,7 +37,7 @@ TEST(Population, InvitesAllClientsEquallyOften) {
   for (int count : times) EXPECT_NEAR(count, kMean, 5 * 19.4);  // deviation sqrt(2000 1/4 3/4)
 }
 
-// Clients come and leave, and stay for a while. A round takes whom there is.
+// Clients come and leave, and stay for a while. A round takes those that are present.
 TEST(Population, InvitesOnlyWhoIsThere) {
   const Population population{.clients = 50, .present = 0.3};
   int changes = 0, there = 0;

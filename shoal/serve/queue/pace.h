@@ -22,7 +22,7 @@ class Pace {
  public:
   explicit Pace(const PaceOptions& options) : options_(options) {}
 
-  // Work has been done. Returns when whoever caused it may cause more.
+  // Work has been done. Returns the time from which on its client may send more.
   Time done(Time now, Duration cost) {
     const std::scoped_lock lock(mutex_);
     const auto takes =
