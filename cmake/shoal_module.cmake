@@ -72,6 +72,8 @@ if(SHOAL_TESTS)
   include(GoogleTest)
   # Programs whose code runs on several threads; `make test` runs them under the thread sanitizer.
   set(threaded base_test session_test session_threads_test net_test emulate_test cluster_test chaos_test)
+  # Where most of a program's tests use one thread: those that use several.
+  set(threads_of_chaos_test Overload.*)
   add_custom_target(threaded_tests)
 endif()
 
@@ -106,10 +108,14 @@ function(shoal_test name)
   endif()
   # Starting a program takes longer than most tests do, with sanitizers above all. Where all of them
   # run, as in `make test`: half of its tests at a time.
+  set(only_threads)
+  if(SHOAL_SANITIZE STREQUAL thread AND threads_of_${name})
+    set(only_threads ";GTEST_FILTER=${threads_of_${name}}")
+  endif()
   foreach(half 0 1)
     add_test(NAME ${name}.${half} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name}.${half} PROPERTIES LABELS "${ARG_LABELS}"
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${half}")
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${half}${only_threads}")
   endforeach()
 endfunction()
 

@@ -28,15 +28,18 @@ DayReport live(const DayOptions& options) {
 }
 
 TEST(Day, FollowsFromItsSeed) {
-  DayOptions other = kRough;
+  DayOptions hour = kRough;
+  hour.hours = 1;
+  hour.losses = 20;
+  DayOptions other = hour;
   other.seed = 2;
-  const DayReport once = live(kRough), again = live(kRough);
+  const DayReport once = live(hour), again = live(hour);
   EXPECT_EQ(once.hash, again.hash);
   EXPECT_NE(once.hash, live(other).hash);
 }
 
 TEST(Day, EndsEveryRequestOnce) {
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
     DayOptions options = kRough;
     options.seed = seed;
     const DayReport report = live(options);
