@@ -40,10 +40,11 @@ constexpr std::string_view kPrelude = R"(
 #define SHARED(p, i) p[i]
 #define NEXT(p, i) atomicAdd(p[i], 1)
 #define LOCAL(p, i) p[(i) >> 2][(i) & 3]
-#define LOCAL4(p, i) p[(i) >> 2]
+#define LOCAL4(p, i) p[i]
 #define ZERO4 vec4(0.0)
 #define SUM4(v) ((v).x + (v).y + (v).z + (v).w)
 #define TO_FLOAT(i) float(i)
+#define UNROLL [[unroll]]
 #define INFINITY uintBitsToFloat(0x7f800000u)
 #define NAN uintBitsToFloat(0x7fc00000u)
 #define fabs abs
@@ -172,11 +173,10 @@ std::string math_for(const std::string& text) {
   return definitions;
 }
 
-std::string buffer_text(size_t binding, const std::string& block, bool is_coherent,
+std::string buffer_text(size_t binding, const std::string& block, const std::string& access,
                         const std::string& type, const std::string& name) {
-  return "layout(std430, set = 0, binding = " + std::to_string(binding) + ") " +
-         (is_coherent ? "coherent " : "") + "buffer " + block + " { " + type + " " + name +
-         "[]; };\n";
+  return "layout(std430, set = 0, binding = " + std::to_string(binding) + ") " + access +
+         "buffer " + block + " { " + type + " " + name + "[]; };\n";
 }
 
 std::string shader_text(const Launch& launch) {
@@ -191,9 +191,12 @@ std::string shader_text(const Launch& launch) {
     const bool is_half = argument.storage == Storage::kF16;
     const bool is_coherent =
         groups_meet && (argument.kind == Kind::kScratch || argument.kind == Kind::kCounters);
+    // What no item writes may be cached without asking for it again.
+    const bool is_read = argument.kind == Kind::kInput || argument.kind == Kind::kTable;
+    const std::string access = is_coherent ? "coherent " : is_read ? "restrict readonly " : "";
     const std::string block = "Block" + std::to_string(i);
     declarations += "#define STORED_" + name + (is_half ? " F16\n" : " F32\n");
-    declarations += buffer_text(i, block, is_coherent,
+    declarations += buffer_text(i, block, access,
                                 name.starts_with("int_") ? "int"
                                 : is_half                ? "float16_t"
                                                          : "float",
@@ -201,7 +204,7 @@ std::string shader_text(const Launch& launch) {
     if (launch.body.find("ALIGNED4(" + name + ",") != launch.body.npos ||
         launch.body.find("ALIGNED_STORE4(" + name + ",") != launch.body.npos) {
       declarations +=
-          buffer_text(i, block + "_4", is_coherent, is_half ? "f16vec4" : "vec4", name + "_fours");
+          buffer_text(i, block + "_4", access, is_half ? "f16vec4" : "vec4", name + "_fours");
     }
     has_half |= is_half;
   }
@@ -215,7 +218,7 @@ std::string shader_text(const Launch& launch) {
     grid += "#define GROUPS_" + std::to_string(d) + " " + text_of(launch.groups[d]) + "\n";
   }
   const std::string functions = definitions_for(launch.body);
-  return "#version 450\n" +
+  return "#version 450\n#extension GL_EXT_control_flow_attributes : require\n" +
          std::string(has_half ? "#extension GL_EXT_shader_16bit_storage : require\n" : "") +
          std::string(kPrelude) + grid + math_for(functions + launch.body) + functions +
          declarations + "layout(" + sizes + ") in;\nvoid main() {\n" + launch.body + "}\n";

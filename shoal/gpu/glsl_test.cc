@@ -47,9 +47,9 @@ TEST(GlslShaders, DeclaresHowArgumentsAreStored) {
   launch.locals = {{"sums", 5}};
   const std::string text = glsl_shaders(std::span(&launch, 1)).sources[0];
   EXPECT_TRUE(has(text, "GL_EXT_shader_16bit_storage"));
-  EXPECT_TRUE(has(text, "binding = 0) buffer Block0 { float16_t x[]; }"));
-  EXPECT_TRUE(has(text, "binding = 0) buffer Block0_4 { f16vec4 x_fours[]; }"));
-  EXPECT_TRUE(has(text, "binding = 1) buffer Block1 { int int_places[]; }"));
+  EXPECT_TRUE(has(text, "binding = 0) restrict readonly buffer Block0 { float16_t x[]; }"));
+  EXPECT_TRUE(has(text, "binding = 0) restrict readonly buffer Block0_4 { f16vec4 x_fours[]; }"));
+  EXPECT_TRUE(has(text, "binding = 1) restrict readonly buffer Block1 { int int_places[]; }"));
   EXPECT_TRUE(has(text, "binding = 2) coherent buffer Block2 { float parts[]; }"));
   EXPECT_FALSE(has(text, "parts_fours[]"));
   EXPECT_TRUE(has(text, "shared vec4 sums[2];"));

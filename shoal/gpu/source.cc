@@ -52,13 +52,14 @@ constexpr std::string_view kPrelude = R"(
 #define NEXT(p, i) atomic_inc((p) + (i))
 #define LOCAL_ARRAY __local float*
 #define LOCAL(p, i) ((p)[i])
-#define LOCAL4(p, i) (*(__local float4*)((p) + (i)))
+#define LOCAL4(p, i) (((__local float4*)(p))[i])
 #define LOCAL_BITS2(p, i) (((__local uint2*)(p))[i])
 #define LOCAL_BITS4(p, i) (((__local uint4*)(p))[i])
 #define ZERO4 ((float4)(0.0f))
 #define PAIR(a, b) ((uint2)(a, b))
 #define SUM4(v) ((v).x + (v).y + (v).z + (v).w)
 #define TO_FLOAT(i) ((float)(i))
+#define UNROLL _Pragma("unroll")
 )";
 
 std::string joined(const std::array<int64_t, 3>& numbers) {

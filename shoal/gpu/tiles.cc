@@ -152,14 +152,17 @@ class Loader {
     return text + "}\n";
   }
 
-  // To the tile that begins at the element of this name; none: at the first one.
+  // To the tile that begins at the four of this name; none: at the first one.
   std::string store(const std::string& first) const {
-    const std::string tile =
-        std::string(1, name_) + "_tile, " + (first.empty() ? "" : first + " + ");
+    const std::string tile = std::string(1, name_) + "_tile, " +
+                             (first.empty()       ? ""
+                              : operand_.in_fours ? first + " + "
+                                                  : first + " * 4 + ");
+    const int64_t line = pitch(length_, operand_) / lanes();
     std::string text;
     for (int64_t e = 0; e < count(); ++e) {
       const std::string at =
-          "(" + step(e) + ") * " + text_of(pitch(length_, operand_)) + " + " + place(e);
+          "(" + step(e) + ") * " + text_of(line) + " + " + (operand_.in_fours ? four() : place(e));
       text += (operand_.in_fours ? "LOCAL4(" : "LOCAL(") + tile + at + ") = " + kept(e) + ";\n";
     }
     return text;
@@ -176,11 +179,9 @@ class Loader {
     const int64_t each = length_ / lanes();
     return "item / " + text_of(each) + " + " + text_of(e * items_ / each);
   }
+  std::string four() const { return "item % " + text_of(length_ / lanes()); }
   std::string place(int64_t e) const {
-    if (!operand_.along_k) {
-      const std::string number = "item % " + text_of(length_ / lanes());
-      return operand_.in_fours ? number + " * 4" : number;
-    }
+    if (!operand_.along_k) return operand_.in_fours ? four() + " * 4" : four();
     return "(item / " + text_of(depth_) + " + " + text_of(e * items_ / depth_) + ")";
   }
 
@@ -195,23 +196,24 @@ std::string sum_name(int64_t row, int64_t vector) {
   return "sum" + text_of(row) + "_" + text_of(vector);
 }
 
-// One step, from local memory.
+// One step, from local memory. Places are counted in fours: a compiler that must mind overflow
+// cannot divide the sum of them.
 std::string multiply_text(const Tile& tile, const TileProduct& product) {
-  std::string text = "#pragma unroll\nfor (int k = 0; k < " +
-                     text_of(std::min<int64_t>(tile.depth, 8)) + "; ++k) {\n";
+  std::string text =
+      "UNROLL\nfor (int k = 0; k < " + text_of(std::min<int64_t>(tile.depth, 8)) + "; ++k) {\n";
   if (tile.depth > 8) {
     text = "for (int from = 0; from < " + text_of(tile.depth) +
-           "; from += 8) {\n#pragma unroll\nfor (int k = from; k < from + 8; ++k) {\n";
+           "; from += 8) {\nUNROLL\nfor (int k = from; k < from + 8; ++k) {\n";
   }
   for (int64_t q = 0; q < tile.item_rows / 4; ++q) {
     text += "const float4 a" + text_of(q) + " = LOCAL4(a_tile, a_now + k * " +
-            text_of(pitch(tile.rows, product.a)) + " + down * 4 + " + text_of(q * tile.down() * 4) +
+            text_of(pitch(tile.rows, product.a) / 4) + " + down + " + text_of(q * tile.down()) +
             ");\n";
   }
   for (int64_t p = 0; p < tile.item_columns / 4; ++p) {
     text += "const float4 b" + text_of(p) + " = LOCAL4(b_tile, b_now + k * " +
-            text_of(pitch(tile.columns, product.b)) + " + across * 4 + " +
-            text_of(p * tile.across() * 4) + ");\n";
+            text_of(pitch(tile.columns, product.b) / 4) + " + across + " +
+            text_of(p * tile.across()) + ");\n";
   }
   for (int64_t row = 0; row < tile.item_rows; ++row) {
     for (int64_t p = 0; p < tile.item_columns / 4; ++p) {
@@ -332,13 +334,13 @@ const int at = first + $depth;
 if (at < end) {
 $load}
 {
-const int a_now = now * $a_elements;
-const int b_now = now * $b_elements;
+const int a_now = now * $a_fours;
+const int b_now = now * $b_fours;
 $multiply}
 now = 1 - now;
 if (at < end) {
-const int a_next = now * $a_elements;
-const int b_next = now * $b_elements;
+const int a_next = now * $a_fours;
+const int b_next = now * $b_fours;
 $store}
 BARRIER;
 }
@@ -352,8 +354,8 @@ $join$finish)",
                  {"setup", a.setup() + b.setup()},
                  {"k", text_of(product.k)},
                  {"depth", text_of(tile.depth)},
-                 {"a_elements", text_of(a_elements(tile, product))},
-                 {"b_elements", text_of(b_elements(tile, product))},
+                 {"a_fours", text_of(a_elements(tile, product) / 4)},
+                 {"b_fours", text_of(b_elements(tile, product) / 4)},
                  {"store_first", a.store("") + b.store("")},
                  {"store", a.store("a_next") + b.store("b_next")},
                  {"load", a.load(product.k) + b.load(product.k)},

@@ -153,10 +153,29 @@ Status check(std::span<const Bound> bounds) {
   return {};
 }
 
-// Vulkan does not tell. What is chosen by it are the tiles of small products.
-int64_t compute_units(VkPhysicalDeviceType type) {
+// Vulkan itself does not tell; some vendors' extensions do, and a driver without one leaves its
+// structure alone. What is chosen by it are the tiles of small products.
+int64_t compute_units(const Api& api, VkPhysicalDevice device, VkPhysicalDeviceType type) {
   if (type == VK_PHYSICAL_DEVICE_TYPE_CPU) {
     return std::max<int64_t>(1, std::thread::hardware_concurrency());
+  }
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{};
+  nvidia.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV;
+  VkPhysicalDeviceShaderCorePropertiesAMD amd{};
+  amd.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD;
+  amd.pNext = &nvidia;
+  VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM arm{};
+  arm.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM;
+  arm.pNext = &amd;
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &arm;
+  api.vkGetPhysicalDeviceProperties2(device, &properties);
+  const uint64_t arrays = uint64_t{amd.shaderEngineCount} * amd.shaderArraysPerEngineCount;
+  constexpr uint64_t kMost = 4096;  // more is nonsense
+  for (const uint64_t units : {uint64_t{nvidia.shaderSMCount}, uint64_t{arm.shaderCoreCount},
+                               arrays < kMost ? arrays * amd.computeUnitsPerShaderArray : 0}) {
+    if (units > 0 && units <= kMost) return static_cast<int64_t>(units);
   }
   return type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? 64 : 8;
 }
@@ -228,7 +247,7 @@ Status Context::read_limits() {
   capabilities_.max_group_items =
       std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
   capabilities_.local_bytes = uses_local ? limits.maxComputeSharedMemorySize : 0;
-  capabilities_.compute_units = compute_units(properties.deviceType);
+  capabilities_.compute_units = compute_units(*api_, physical_, properties.deviceType);
   capabilities_.groups_meet = true;  // by coherent buffers and barriers of the device's scope
   capabilities_.max_argument_bytes = limits.maxStorageBufferRange;
   capabilities_.max_arguments =
