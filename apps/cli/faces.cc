@@ -1,15 +1,9 @@
 // shoal faces: people that were enrolled, and who is in an image or a video.
-#include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <map>
 #include <memory>
 #include <optional>
-#include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,11 +14,8 @@
 #include "shoal/base/file.h"
 #include "shoal/base/hash.h"
 #include "shoal/base/printable.h"
-#include "shoal/data/image.h"
-#include "shoal/faces/align.h"
 #include "shoal/faces/database.h"
-#include "shoal/faces/pairs.h"
-#include "shoal/faces/recogniser.h"
+#include "shoal/faces/evaluation.h"
 #include "shoal/watch/open_source.h"
 #include "table.h"
 #include "train/cancel_on_signals.h"
@@ -91,24 +82,9 @@ Result<Networks> open_networks(const FacesFlags& flags) {
   return all;
 }
 
-Result<std::vector<faces::FoundFace>> faces_in(Networks& networks, const Tensor& image,
-                                               double score) {
-  detect::Detector* const detector = networks.detector ? &*networks.detector : nullptr;
-  return faces::find_faces(detector, image, networks.embedder->side(), static_cast<float>(score));
-}
-
-// The surest face of a picture of one person.
-Result<faces::FoundFace> one_face(Networks& networks, const std::string& file, double score) {
-  SHOAL_ASSIGN(const Tensor image, read_image(file));
-  SHOAL_ASSIGN(std::vector<faces::FoundFace> found, faces_in(networks, image, score));
-  if (found.empty()) return Status(Code::kNotFound, file + ": there is no face");
-  // LFW's pictures show others at the edge: the one nearest to the middle counts.
-  const auto off = [&](const faces::FoundFace& face) {
-    const detect::Box& box = face.detection.box;
-    return std::hypot((box.left + box.right - static_cast<float>(image.shape()[1])) / 2,
-                      (box.top + box.bottom - static_cast<float>(image.shape()[0])) / 2);
-  };
-  return *std::ranges::min_element(found, {}, off);
+faces::FaceReader reader_of(Networks& networks, const FacesFlags& flags) {
+  return {networks.detector ? &*networks.detector : nullptr, &*networks.embedder,
+          static_cast<float>(flags.score)};
 }
 
 Result<faces::FaceDatabase> open_database(const FacesFlags& flags, uint64_t number) {
@@ -127,10 +103,9 @@ Outcome enrol(const FacesFlags& flags) {
   } else if (const Status set = database.set_threshold(flags.threshold); !set.ok()) {
     return fail(Exit::kUsage, set);
   }
+  const faces::FaceReader reader = reader_of(networks, flags);
   for (const std::string& file : flags.sources) {
-    SHOAL_OR_EXIT(const faces::FoundFace face, Exit::kUsage, one_face(networks, file, flags.score));
-    SHOAL_OR_EXIT(const faces::Embedding embedding, Exit::kDevice,
-                  networks.embedder->embed(face.image));
+    SHOAL_OR_EXIT(const faces::Embedding embedding, Exit::kUsage, reader.embedding_of(file));
     const Status status = database.enrol(flags.name, embedding);
     if (!status.ok()) return fail(Exit::kUsage, status);
   }
@@ -169,8 +144,8 @@ Outcome list(const FacesFlags& flags) {
   return {};
 }
 
-Json to_json(const faces::CascadeFigures& figures, const faces::Cascade& cascade) {
-  return {{"answers", figures.answers}, {"thresholds", cascade.thresholds()},
+Json to_json(const faces::CascadeFigures& figures, const std::vector<double>& thresholds) {
+  return {{"answers", figures.answers}, {"thresholds", thresholds},
           {"lessons", figures.lessons}, {"checked", figures.checked},
           {"wrong", figures.wrong},     {"macs_share", 1 / figures.speedup()}};
 }
@@ -198,6 +173,7 @@ Outcome who(const FacesFlags& flags) {
   SHOAL_OR_EXIT(const faces::FaceDatabase database, Exit::kUsage,
                 open_database(flags, networks.number));
   faces::Recogniser recogniser(*networks.embedder, database, cascade_options(flags));
+  const faces::FaceReader reader = reader_of(networks, flags);
   const std::atomic<bool>* const cancel = cancel_on_signals();
   for (const std::string& name : flags.sources) {
     SHOAL_OR_EXIT(const auto source, Exit::kUsage, watch::open_source(name, {.cancel = cancel}));
@@ -205,8 +181,7 @@ Outcome who(const FacesFlags& flags) {
       auto frame = source->next();
       if (!frame.ok()) return fail(Exit::kUsage, frame.status());
       if (!frame->has_value()) break;
-      SHOAL_OR_EXIT(const auto found, Exit::kDevice,
-                    faces_in(networks, (*frame)->image, flags.score));
+      SHOAL_OR_EXIT(const auto found, Exit::kDevice, reader.faces((*frame)->image));
       for (const faces::FoundFace& face : found) {
         SHOAL_OR_EXIT(const faces::FaceAnswer answer, Exit::kDevice, recogniser.who(face.image));
         print_face(flags, (*frame)->name, face, answer);
@@ -214,119 +189,9 @@ Outcome who(const FacesFlags& flags) {
     }
   }
   const faces::Cascade& cascade = recogniser.cascade();
-  if (flags.json) std::printf("%s\n", to_json(cascade.figures(), cascade).dump().c_str());
+  if (flags.json)
+    std::printf("%s\n", to_json(cascade.figures(), cascade.thresholds()).dump().c_str());
   return {};
-}
-
-// Pictures by name, each embedded once.
-class Album {
- public:
-  Album(Networks& networks, const FacesFlags& flags) : networks_(networks), flags_(flags) {}
-
-  Result<const faces::Embedding*> embedding(const std::string& name) {
-    const auto at = all_.find(name);
-    if (at != all_.end()) return &at->second;
-    SHOAL_ASSIGN(const faces::FoundFace face,
-                 one_face(networks_, flags_.images + "/" + name, flags_.score));
-    SHOAL_ASSIGN(faces::Embedding made, networks_.embedder->embed(face.image));
-    return &(all_[name] = std::move(made));
-  }
-
- private:
-  Networks& networks_;
-  const FacesFlags& flags_;
-  std::map<std::string, faces::Embedding> all_;
-};
-
-// Lines "a,b,same", after a header.
-Result<std::vector<faces::FacePair>> read_pairs(const FacesFlags& flags, Album& album) {
-  std::ifstream file(flags.pairs);
-  if (!file) return Status(Code::kNotFound, "there is no " + flags.pairs);
-  std::vector<faces::FacePair> pairs;
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    std::string a, b, same;
-    if (!std::getline(words, a, ',') || !std::getline(words, b, ',') || !(words >> same)) {
-      return Status(Code::kCorrupt, flags.pairs + ": no pair: " + printable(line));
-    }
-    SHOAL_ASSIGN(const faces::Embedding* one, album.embedding(a));
-    SHOAL_ASSIGN(const faces::Embedding* two, album.embedding(b));
-    pairs.push_back({faces::distance(*one, *two), same == "1"});
-  }
-  return pairs;
-}
-
-// Pictures NAME_0001.jpg by name.
-Result<std::map<std::string, std::vector<std::string>>> people_in(const std::string& folder) {
-  SHOAL_ASSIGN(const auto files, list_folder(folder));
-  std::map<std::string, std::vector<std::string>> people;
-  for (const auto& file : files) {
-    const std::string stem = file.stem().string();
-    const size_t end = stem.rfind('_');
-    if (is_image_file(file) && end != std::string::npos) {
-      people[stem.substr(0, end)].push_back(file.string());
-    }
-  }
-  return people;
-}
-
-// The same face as successive frames of a video would show it: moved, turned and scaled a little.
-detect::FacePoints moved(detect::FacePoints points, const detect::Box& box, std::mt19937& rng) {
-  std::normal_distribution<float> normal(0, 0.01F * box.width());
-  for (detect::Point& p : points) p = {p.x + normal(rng), p.y + normal(rng)};
-  return points;
-}
-
-struct Identified {
-  size_t people = 0, faces = 0, right = 0, right_alone = 0;
-};
-
-// Everybody with two pictures or more is enrolled by the first; the others are shown, each in a
-// burst of frames, in random order.
-Result<Identified> identify(const FacesFlags& flags, Networks& networks,
-                            faces::FaceDatabase& database, Json& cascade_json) {
-  SHOAL_ASSIGN(const auto people, people_in(flags.images));
-  struct Shown {
-    std::string person, file;
-  };
-  std::vector<Shown> shown;
-  Identified counts;
-  for (const auto& [person, files] : people) {
-    if (files.size() < 2) continue;
-    SHOAL_ASSIGN(const faces::FoundFace face, one_face(networks, files[0], flags.score));
-    SHOAL_ASSIGN(const faces::Embedding embedding, networks.embedder->embed(face.image));
-    SHOAL_TRY(database.enrol(person, embedding));
-    ++counts.people;
-    for (size_t i = 1; i < files.size(); ++i) shown.push_back({person, files[i]});
-  }
-  std::mt19937 rng(static_cast<uint32_t>(flags.seed));
-  std::ranges::shuffle(shown, rng);
-  faces::Recogniser recogniser(*networks.embedder, database, cascade_options(flags));
-  ProgressBar bar("pictures", shown.size());
-  for (size_t i = 0; i < shown.size(); ++i) {
-    SHOAL_ASSIGN(const Tensor image, read_image(shown[i].file));
-    SHOAL_ASSIGN(const faces::FoundFace face, one_face(networks, shown[i].file, flags.score));
-    const detect::Box& box = face.detection.box;
-    const detect::FacePoints points =
-        face.detection.points ? *face.detection.points : faces::usual_points(box);
-    for (uint64_t frame = 0; frame < flags.burst; ++frame) {
-      const auto aligned =
-          flags.burst == 1 ? face.image
-                           : faces::align(image, moved(points, box, rng), networks.embedder->side())
-                                 .value_or(face.image);
-      SHOAL_ASSIGN(const faces::Embedding alone, networks.embedder->embed(aligned));
-      const auto match = database.who(alone);
-      SHOAL_ASSIGN(const faces::FaceAnswer answer, recogniser.who(aligned));
-      ++counts.faces;
-      counts.right += answer.person == shown[i].person ? 1 : 0;
-      counts.right_alone += match && match->person == shown[i].person ? 1 : 0;
-    }
-    bar.at(i + 1, "");
-  }
-  cascade_json = to_json(recogniser.cascade().figures(), recogniser.cascade());
-  return counts;
 }
 
 double percent(size_t part, size_t whole) {
@@ -335,10 +200,15 @@ double percent(size_t part, size_t whole) {
 
 Outcome evaluate(const FacesFlags& flags) {
   SHOAL_OR_EXIT(Networks networks, Exit::kModel, open_networks(flags));
+  const faces::FaceReader reader = reader_of(networks, flags);
   Json json;
   if (!flags.pairs.empty()) {
-    Album album(networks, flags);
-    SHOAL_OR_EXIT(const auto pairs, Exit::kUsage, read_pairs(flags, album));
+    SHOAL_OR_EXIT(const auto file, Exit::kUsage, MappedFile::open(flags.pairs));
+    const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
+                                file->bytes().size());
+    SHOAL_OR_EXIT(const auto names, Exit::kUsage, faces::parse_pairs(text));
+    SHOAL_OR_EXIT(const auto pairs, Exit::kUsage,
+                  faces::measure_pairs(reader, names, flags.images));
     json["pairs"] = pairs.size();
     json["accuracy"] = 100 * faces::accuracy_at(pairs, flags.threshold);
     json["cross_validated"] = 100 * faces::cross_validated(pairs, 10);
@@ -348,14 +218,19 @@ Outcome evaluate(const FacesFlags& flags) {
   if (const Status set = database.set_threshold(flags.threshold); !set.ok()) {
     return fail(Exit::kUsage, set);
   }
-  Json cascade;
-  SHOAL_OR_EXIT(const Identified counts, Exit::kUsage,
-                identify(flags, networks, database, cascade));
-  json["people"] = counts.people;
-  json["faces"] = counts.faces;
-  json["identified"] = percent(counts.right, counts.faces);
-  json["identified_alone"] = percent(counts.right_alone, counts.faces);
-  json["cascade"] = cascade;
+  std::optional<ProgressBar> bar;
+  const auto progress = [&](size_t done, size_t all) {
+    if (!bar) bar.emplace("pictures", all);
+    bar->at(done, "");
+  };
+  SHOAL_OR_EXIT(const faces::Identification result, Exit::kUsage,
+                faces::identify(reader, flags.images, database,
+                                {cascade_options(flags), flags.burst, flags.seed, progress}));
+  json["people"] = result.people;
+  json["faces"] = result.faces;
+  json["identified"] = percent(result.right, result.faces);
+  json["identified_alone"] = percent(result.right_alone, result.faces);
+  json["cascade"] = to_json(result.figures, result.thresholds);
   std::printf("%s\n", flags.json ? json.dump().c_str() : json.dump(2).c_str());
   return {};
 }

@@ -11,8 +11,10 @@
 #include "shoal/faces/align.h"
 #include "shoal/faces/database.h"
 #include "shoal/faces/embedder.h"
+#include "shoal/faces/evaluation.h"
 #include "shoal/faces/pairs.h"
 #include "shoal/faces/recogniser.h"
+#include "shoal/zoo/embedded.h"
 
 namespace shoal::faces {
 namespace {
@@ -249,6 +251,66 @@ TEST(FindFaces, TakesAnImageForAFaceWithoutADetector) {
   ASSERT_TRUE(found.ok());
   ASSERT_EQ(found->size(), 1u);
   EXPECT_EQ((*found)[0].image.shape(), (Shape{16, 16, 1}));
+}
+
+TEST(ParsePairs, ReadsLinesAndRefusesOthers) {
+  const auto pairs = parse_pairs("a,b,same\nx_1.jpg,x_2.jpg,1\r\nx_1.jpg,y_1.jpg,0");
+  ASSERT_TRUE(pairs.ok());
+  EXPECT_EQ(*pairs,
+            (std::vector<NamedPair>{{"x_1.jpg", "x_2.jpg", true}, {"x_1.jpg", "y_1.jpg", false}}));
+  EXPECT_TRUE(parse_pairs("")->empty());
+  for (const char* bad : {"x", "x,y", "x,y,", "x,y,2", ",y,1", "x,,1", "x,y,1,1"}) {
+    const auto refused = parse_pairs(std::string("header\n") + bad);
+    ASSERT_FALSE(refused.ok()) << bad;
+    EXPECT_EQ(refused.status().code(), Code::kCorrupt);
+    EXPECT_NE(refused.status().message().find(bad), std::string::npos);
+  }
+}
+
+// Digits stand for people: each person's pictures are the same digit.
+TEST(Evaluation, KnowsPeopleByTheirPictures) {
+  const auto made = TemporaryFolder::make();
+  ASSERT_TRUE(made.ok());
+  const std::filesystem::path folder = made->path();
+  const auto samples = zoo::digits_samples();
+  for (size_t person = 0; person < 3; ++person) {
+    for (size_t picture = 0; picture < 3 - person; ++picture) {
+      const std::string name = "p_" + std::to_string(person) + "_" + std::to_string(picture);
+      const auto bytes = samples[person].png;
+      std::ofstream(folder / (name + ".png"), std::ios::binary)
+          .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    }
+  }
+  std::ofstream(folder / "notes_1.txt") << "no picture";
+  const auto people = people_in(folder);
+  ASSERT_TRUE(people.ok());
+  ASSERT_EQ(people->size(), 3u);
+  EXPECT_EQ(people->at("p_0").size(), 3u);
+
+  const auto device = make_reference_device();
+  const auto embedder = Embedder::open(*open_model("zoo:convnet"), *device, {.exits = 1});
+  ASSERT_TRUE(embedder.ok()) << embedder.status().message();
+  const FaceReader reader{.embedder = &*embedder};
+  const auto pairs = measure_pairs(
+      reader, {{"p_0_0.png", "p_0_1.png", true}, {"p_0_0.png", "p_1_0.png", false}}, folder);
+  ASSERT_TRUE(pairs.ok()) << pairs.status().message();
+  EXPECT_LT((*pairs)[0].distance, 1e-9);
+  EXPECT_GT((*pairs)[1].distance, 1e-6);
+  EXPECT_FALSE(measure_pairs(reader, {{"p_0_0.png", "p_9_0.png", true}}, folder).ok());
+
+  // The third has one picture only, and is neither enrolled nor shown.
+  FaceDatabase database;
+  std::vector<size_t> done;
+  const auto result = identify(reader, folder, database, {.progress = [&](size_t at, size_t all) {
+                                 EXPECT_EQ(all, 3u);
+                                 done.push_back(at);
+                               }});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->people, 2u);
+  EXPECT_EQ(result->faces, 3u);
+  EXPECT_EQ(result->right_alone, 3u);
+  EXPECT_EQ(result->right, 3u);
+  EXPECT_EQ(done, (std::vector<size_t>{1, 2, 3}));
 }
 
 }  // namespace
