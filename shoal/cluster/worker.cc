@@ -28,6 +28,11 @@ std::string described(const net::Peer& peer) {
   return to_string(peer) + ", " + std::string(net::to_string(peer.role));
 }
 
+// What computes: a GPU, a device of a test, or the processor alone.
+std::string processor_text(const DeviceInfo& device, const Machine& machine) {
+  return device.name == "cpu" ? machine.processor : device.name + ", " + machine.processor;
+}
+
 // One visitor's. A coordinator deploys one plan at a time to a worker; releases may overlap.
 constexpr int kMostErrands = 8;
 
@@ -467,7 +472,7 @@ Status Worker::tell(const ChannelPtr& channel) {
   const Machine machine = describe_machine();
   message::Message reply;
   message::State& state = *reply.mutable_state();
-  state.set_processor(machine.processor);
+  state.set_processor(processor_text(device_.info(), machine));
   state.set_memory_bytes(machine.memory_bytes);
   state.set_free_bytes(machine.free_bytes);
   state.set_load(machine.load);

@@ -1,0 +1,92 @@
+#include "shoal/cluster/board.h"
+
+#include <algorithm>
+
+#include "shoal/base/machine.h"
+#include "shoal/cluster/worker.h"
+#include "shoal/net/channel/loopback.h"
+
+namespace shoal::cluster {
+namespace {
+
+// Members end in the reverse order: workers before what they use.
+struct Served {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<net::Transport> transport;
+  std::unique_ptr<Worker> worker;
+};
+
+// Nobody falls silent in one process: a busy machine must not end a worker.
+net::ChannelOptions patient() {
+  net::ChannelOptions options;
+  options.beat = std::chrono::minutes(1);
+  return options;
+}
+
+// Profiles are kept by name and address: other devices, or other numbers of threads, have others.
+std::string address_of(size_t index, const DeviceInfo& info) {
+  return "board/" + std::to_string(index) + "/" + info.name + "/" + std::to_string(info.threads);
+}
+
+std::vector<std::string> split(std::string_view names) {
+  std::vector<std::string> all;
+  for (size_t begin = 0; begin <= names.size();) {
+    const size_t end = std::min(names.find('+', begin), names.size());
+    all.emplace_back(names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<Board> start_board(std::vector<BoardDevice> devices) {
+  if (devices.empty()) return invalid("a board has one device at least: board:cpu+opencl:0");
+  net::LoopbackNetwork network;
+  const auto all = std::make_shared<std::vector<Served>>();
+  Board board;
+  // As 'shoal worker' has it: weights are kept twice, as they came and as kernels read them.
+  const size_t memory = static_cast<size_t>(physical_memory_bytes()) / 4 / devices.size();
+  for (BoardDevice& each : devices) {
+    for (const ListedWorker& other : board.workers) {
+      if (other.name == each.name) return invalid("a board has " + each.name + " twice");
+    }
+    const std::string address = address_of(board.workers.size(), each.device->info());
+    Served& served = all->emplace_back();
+    served.device = std::move(each.device);
+    served.transport = network.transport(each.name, patient(), net::Role::kWorker);
+    served.worker = std::make_unique<Worker>(
+        WorkerOptions{.name = each.name, .weight_bytes = memory, .plan_bytes = memory},
+        *served.device, *served.transport);
+    SHOAL_ASSIGN(auto listener, served.transport->listen(address));
+    served.worker->serve(std::move(listener));
+    board.workers.push_back({each.name, address});
+  }
+  board.devices = all;
+  board.transport = network.transport("coordinator", patient());
+  return board;
+}
+
+Result<Board> start_board(std::string_view names, const DeviceOptions& options) {
+  std::vector<BoardDevice> devices;
+  for (const std::string& name : split(names)) {
+    SHOAL_ASSIGN(auto device, make_device(name, options));
+    devices.push_back({name, std::move(device)});
+  }
+  return start_board(std::move(devices));
+}
+
+Result<std::shared_ptr<ClusterConnection>> connect_board(Board board, ConnectionOptions options) {
+  struct Owner {
+    std::shared_ptr<void> devices;
+    std::unique_ptr<ClusterConnection> connection;  // first to go
+  };
+  const auto owner = std::make_shared<Owner>();
+  owner->devices = std::move(board.devices);
+  SHOAL_ASSIGN(owner->connection,
+               ClusterConnection::open(std::move(board.workers), std::move(board.transport),
+                                       std::move(options)));
+  return std::shared_ptr<ClusterConnection>(owner, owner->connection.get());
+}
+
+}  // namespace shoal::cluster
