@@ -35,6 +35,7 @@ Result<Board> start_board(std::vector<BoardDevice> devices);
 Result<Board> start_board(std::string_view names, const DeviceOptions& options);
 
 // Connects to its workers, which live as long as the connection.
-Result<std::shared_ptr<ClusterConnection>> connect_board(Board board, ConnectionOptions options = {});
+Result<std::shared_ptr<ClusterConnection>> connect_board(Board board,
+                                                         ConnectionOptions options = {});
 
 }  // namespace shoal::cluster

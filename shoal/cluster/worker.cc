@@ -28,11 +28,6 @@ std::string described(const net::Peer& peer) {
   return to_string(peer) + ", " + std::string(net::to_string(peer.role));
 }
 
-// What computes: a GPU, a device of a test, or the processor alone.
-std::string processor_text(const DeviceInfo& device, const Machine& machine) {
-  return device.name == "cpu" ? machine.processor : device.name + ", " + machine.processor;
-}
-
 // One visitor's. A coordinator deploys one plan at a time to a worker; releases may overlap.
 constexpr int kMostErrands = 8;
 

@@ -8,6 +8,7 @@
 #include "here.h"
 #include "random_plan.h"
 #include "shoal/cluster/cluster_device.h"
+#include "shoal/cluster/worker_probe.h"
 #include "shoal/plan/stream/stream.h"
 
 namespace shoal::cluster {
@@ -121,6 +122,9 @@ TEST(Board, MeasuresDevicesAndNamesThoseThatAreNotThere) {
   ASSERT_TRUE(board.ok()) << board.status().message();
   ASSERT_EQ(board->workers.size(), 2u);
   EXPECT_EQ(board->workers[1].name, "reference");
+  const auto state = WorkerProbe::open(board->workers[1], *board->transport)->state();
+  ASSERT_TRUE(state.ok()) << state.status().message();
+  EXPECT_TRUE(state->processor.starts_with("reference, ")) << state->processor;
   auto connection = connect_board(*std::move(board));
   ASSERT_TRUE(connection.ok()) << connection.status().message();
   const auto profile = (*connection)->profile(wide_layers());
