@@ -1,19 +1,86 @@
 #include "shoal/cluster/board.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "shoal/base/machine.h"
+#include "shoal/base/notification.h"
 #include "shoal/cluster/worker.h"
 #include "shoal/net/channel/loopback.h"
 
 namespace shoal::cluster {
 namespace {
 
-// Members end in the reverse order: workers before what they use.
-struct Served {
-  std::unique_ptr<Device> device;
-  std::unique_ptr<net::Transport> transport;
-  std::unique_ptr<Worker> worker;
+// Tells when the device of an executable is gone.
+class WatchedExecutable final : public Executable {
+ public:
+  WatchedExecutable(std::unique_ptr<Executable> inner, std::shared_ptr<Notification> gone)
+      : inner_(std::move(inner)), gone_(std::move(gone)) {}
+
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) override {
+    const Status status = inner_->run(inputs, outputs, options);
+    if (status.code() == Code::kUnavailable) gone_->notify();
+    return status;
+  }
+  const Graph& graph() const override { return inner_->graph(); }
+  MemoryUse memory() const override { return inner_->memory(); }
+  const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
+
+ private:
+  const std::unique_ptr<Executable> inner_;
+  const std::shared_ptr<Notification> gone_;
+};
+
+class WatchedDevice final : public Device {
+ public:
+  WatchedDevice(std::unique_ptr<Device> inner, std::shared_ptr<Notification> gone)
+      : inner_(std::move(inner)), gone_(std::move(gone)) {}
+
+  const DeviceInfo& info() const override { return inner_->info(); }
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    SHOAL_ASSIGN(auto executable, inner_->compile(graph));
+    return std::unique_ptr<Executable>(
+        std::make_unique<WatchedExecutable>(std::move(executable), gone_));
+  }
+  Result<MemoryUse> memory_of(const Graph& graph) override { return inner_->memory_of(graph); }
+
+ private:
+  const std::unique_ptr<Device> inner_;
+  const std::shared_ptr<Notification> gone_;
+};
+
+// A device that serves. Where it is gone, its worker ends, so that plans do without it.
+class Served {
+ public:
+  Served(std::unique_ptr<Device> device, std::unique_ptr<net::Transport> transport,
+         WorkerOptions options)
+      : device_(std::move(device), gone_),
+        transport_(std::move(transport)),
+        worker_(std::move(options), device_, *transport_),
+        watcher_([this] {
+          gone_->wait();
+          worker_.stop();
+        }) {}
+  ~Served() {
+    gone_->notify();
+    watcher_.join();
+  }
+  Served(const Served&) = delete;
+  Served& operator=(const Served&) = delete;
+
+  Status serve(const std::string& address) {
+    SHOAL_ASSIGN(auto listener, transport_->listen(address));
+    worker_.serve(std::move(listener));
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<Notification> gone_ = std::make_shared<Notification>();
+  WatchedDevice device_;
+  const std::unique_ptr<net::Transport> transport_;
+  Worker worker_;
+  std::thread watcher_;
 };
 
 // Nobody falls silent in one process: a busy machine must not end a worker.
@@ -43,7 +110,7 @@ std::vector<std::string> split(std::string_view names) {
 Result<Board> start_board(std::vector<BoardDevice> devices) {
   if (devices.empty()) return invalid("a board has one device at least: board:cpu+opencl:0");
   net::LoopbackNetwork network;
-  const auto all = std::make_shared<std::vector<Served>>();
+  const auto all = std::make_shared<std::vector<std::unique_ptr<Served>>>();
   Board board;
   // As 'shoal worker' has it: weights are kept twice, as they came and as kernels read them.
   const size_t memory = static_cast<size_t>(physical_memory_bytes()) / 4 / devices.size();
@@ -52,14 +119,10 @@ Result<Board> start_board(std::vector<BoardDevice> devices) {
       if (other.name == each.name) return invalid("a board has " + each.name + " twice");
     }
     const std::string address = address_of(board.workers.size(), each.device->info());
-    Served& served = all->emplace_back();
-    served.device = std::move(each.device);
-    served.transport = network.transport(each.name, patient(), net::Role::kWorker);
-    served.worker = std::make_unique<Worker>(
-        WorkerOptions{.name = each.name, .weight_bytes = memory, .plan_bytes = memory},
-        *served.device, *served.transport);
-    SHOAL_ASSIGN(auto listener, served.transport->listen(address));
-    served.worker->serve(std::move(listener));
+    all->push_back(std::make_unique<Served>(
+        std::move(each.device), network.transport(each.name, patient(), net::Role::kWorker),
+        WorkerOptions{.name = each.name, .weight_bytes = memory, .plan_bytes = memory}));
+    SHOAL_TRY(all->back()->serve(address));
     board.workers.push_back({each.name, address});
   }
   board.devices = all;

@@ -1,6 +1,7 @@
 // Board: the devices of one machine, its CPU and its GPU, as workers of a cluster inside this
 // process. The planner sees workers like any others, with measured speeds; what they send each
-// other passes through memory, without sockets or encryption.
+// other passes through memory, without sockets or encryption. A device that says that it is gone
+// (kUnavailable) is lost as a worker is: the others go on without it.
 #pragma once
 
 #include <memory>

@@ -269,7 +269,7 @@ inline ValueId add_attention(Graph& graph, ValueId q, int64_t width, bool tokens
   const ValueId k = graph.add_constant("k", counted(shape(6)));
   const ValueId v = graph.add_constant("v", counted(shape(width)));
   return *graph.add(ops::attention, {q, k, v, graph.add_constant("mask", mask)},
-                    {{"scale", 1e-6f}, {"tokens_first", int64_t{tokens_first}}});
+                    {{"scale", 1e-5f}, {"tokens_first", int64_t{tokens_first}}});
 }
 
 // More keys, queries and columns than a group takes at once, in both layouts. One mask hides all

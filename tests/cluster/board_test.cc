@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <climits>
 
 #include "here.h"
 #include "random_plan.h"
@@ -14,24 +15,25 @@
 namespace shoal::cluster {
 namespace {
 
-// The reference, which counts its runs and the elements that they compute.
+// The reference, which counts its runs, and is lost after some of them.
 class Counted final : public Device {
  public:
-  explicit Counted(std::atomic<int>& runs) : runs_(runs) {}
+  explicit Counted(std::atomic<int>& runs, int most = INT_MAX) : runs_(runs), most_(most) {}
   const DeviceInfo& info() const override { return inner_->info(); }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(auto executable, inner_->compile(graph));
-    return std::unique_ptr<Executable>(std::make_unique<Program>(std::move(executable), runs_));
+    return std::unique_ptr<Executable>(
+        std::make_unique<Program>(std::move(executable), runs_, most_));
   }
 
  private:
   class Program final : public Executable {
    public:
-    Program(std::unique_ptr<Executable> inner, std::atomic<int>& runs)
-        : inner_(std::move(inner)), runs_(runs) {}
+    Program(std::unique_ptr<Executable> inner, std::atomic<int>& runs, int most)
+        : inner_(std::move(inner)), runs_(runs), most_(most) {}
     Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                const RunOptions& options) override {
-      ++runs_;
+      if (++runs_ > most_) return Status(Code::kUnavailable, "the device is gone");
       return inner_->run(inputs, outputs, options);
     }
     const Graph& graph() const override { return inner_->graph(); }
@@ -41,10 +43,12 @@ class Counted final : public Device {
    private:
     const std::unique_ptr<Executable> inner_;
     std::atomic<int>& runs_;
+    const int most_;
   };
 
   const std::unique_ptr<Device> inner_ = make_reference_device();
   std::atomic<int>& runs_;
+  const int most_;
 };
 
 // A processor, and one that is three times as fast; so slow that a plan uses both.
@@ -57,10 +61,10 @@ plan::ClusterProfile speeds() {
 
 class Boards : public testing::TestWithParam<Objective> {
  protected:
-  std::unique_ptr<Device> open() {
+  std::unique_ptr<Device> open(int gpu_runs = INT_MAX) {
     std::vector<BoardDevice> devices;
     devices.push_back({"cpu", std::make_unique<Counted>(cpu_)});
-    devices.push_back({"gpu", std::make_unique<Counted>(gpu_)});
+    devices.push_back({"gpu", std::make_unique<Counted>(gpu_, gpu_runs)});
     auto board = start_board(std::move(devices));
     EXPECT_TRUE(board.ok()) << board.status().message();
     auto connection = connect_board(*std::move(board), {.profile = speeds()});
@@ -94,6 +98,22 @@ TEST_P(Boards, AnswerAsEachDeviceAlone) {
     EXPECT_EQ(cpu_, kRequests / 4) << "requests are dealt out by speed";
     EXPECT_EQ(gpu_, kRequests * 3 / 4);
   }
+}
+
+TEST_P(Boards, GoOnWithoutADeviceThatIsGone) {
+  const Graph graph = wide_layers();
+  const std::vector<Tensor> inputs = {Tensor(graph[graph.inputs()[0]].type)};
+  std::vector<Tensor> outputs(1);
+  const auto device = open(2);
+  const auto executable = *device->compile(graph);
+  int before = 0;
+  for (int i = 0; i < 18; ++i) {
+    if (i == 12) before = gpu_;
+    const Status status = executable->run(inputs, outputs, {});
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_GT(before, 2) << "it was asked, and lost";
+  EXPECT_EQ(gpu_, before) << "nobody asks it again";
 }
 
 INSTANTIATE_TEST_SUITE_P(Objectives, Boards,
