@@ -23,6 +23,7 @@ Examples:
   shoal plan zoo:vgg16 --workers 4 --split rows --json   this split, for comparison
   shoal plan zoo:vgg16 --workers 5 --survive 1           what it costs to lose one unnoticed
   shoal plan zoo:vgg16 --with zoo:resnet18 --rates 0.5,4  two models on the same workers
+  shoal plan zoo:vgg16 --device board:cpu+opencl:0       this machine's processor and GPU, measured
 The devices need not be there: profiles of common ones are built in (docs/reference/cluster.md).)";
 
 struct Flags {
@@ -119,7 +120,7 @@ Outcome plan_model(const Flags& flags) {
   if (!flags.tenants.with.empty()) {
     return plan_together(flags.plan, flags.tenants, flags.json);
   }
-  SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
+  SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan));
   if (flags.plan.is_stream()) return plan_stream(flags, std::move(cluster));
   if (const Status status = check_survival(flags.plan, cluster); !status.ok()) {
     return fail(Exit::kUsage, status);

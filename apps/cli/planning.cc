@@ -22,7 +22,17 @@ constexpr std::array<std::string_view, 2> kStreamSplits = {"stages", "replicas"}
 // The name of a cut as --split takes it.
 std::string flag_of(Cut cut) { return cut == Cut::kNone ? "none" : std::string(name_of(cut)); }
 
+// The devices of "board:cpu+opencl:0"; empty: it is another name.
+std::string_view board_of(std::string_view name) {
+  constexpr std::string_view kKind = "board:";
+  return name.starts_with(kKind) ? name.substr(kKind.size()) : std::string_view();
+}
+
 }  // namespace
+
+std::string_view PlanFlags::board() const {
+  return board_of(network.empty() ? cluster.device : network);
+}
 
 void PlanFlags::add_to(Command& command) {
   command.add_option("model", model, "ONNX file or zoo:NAME")->required();
@@ -40,8 +50,13 @@ void PlanFlags::add_to(Command& command) {
 Option* PlanFlags::add_cluster_to(Command& command) {
   Option* option =
       command
-          .add_flag("--cluster{own}", network, "On the workers of this user's cluster, or of 'mpi'")
-          ->check(one_of({"own", "mpi"}));
+          .add_flag("--cluster{own}", network,
+                    "On the workers of this user's cluster, or of 'mpi', or on devices of this "
+                    "machine together: 'board:cpu+opencl:0'")
+          ->check([](const std::string& name) -> std::string {
+            const bool is_known = name == "own" || name == "mpi" || !board_of(name).empty();
+            return is_known ? "" : "it is own, mpi, or board:DEVICE+DEVICE";
+          });
   command
       .add_flag("--exclusive", exclusive,
                 "Take the workers over: who used them alone before loses them")
@@ -105,7 +120,9 @@ Status PlanFlags::check() const {
   if (is_stream() && !of_streams && split != "any" && split != "none") {
     return invalid("--split: for --objective throughput it is stages, replicas, none or any");
   }
-  if (exclusive && network == "mpi") return invalid("--exclusive: ranks of MPI serve nobody else");
+  if (exclusive && network != "own") {
+    return invalid("--exclusive: ranks of MPI, and devices of a board, serve nobody else");
+  }
   return {};
 }
 
@@ -126,6 +143,10 @@ plan::PlanOptions options_of(const PlanFlags& flags) {
 
 Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster) {
   return plan::check_survival(count_present(cluster), flags.excluded.size(), flags.survive);
+}
+
+Result<plan::ClusterProfile> make_cluster(const PlanFlags& flags) {
+  return flags.board().empty() ? make_cluster(flags.cluster) : measure_board(flags);
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {

@@ -24,7 +24,7 @@ struct PlanFlags {
   std::string search = "auto";
   size_t fuse = 0;  // nodes in a segment; 0: as many as is good
   std::vector<int> excluded;
-  std::string network;     // of a cluster that is there: "own", "mpi"; empty: none
+  std::string network;  // of a cluster that is there: "own", "mpi", "board:cpu+opencl:0"; or none
   bool exclusive = false;  // take its workers over from others
   // Device of this machine: it sees ranges for --wire int8, and computes as a rank of MPI.
   std::string local_device = "cpu";
@@ -38,6 +38,8 @@ struct PlanFlags {
   Option* add_cluster_to(Command& command);
   bool is_on_cluster() const { return !network.empty(); }
   bool is_stream() const { return objective == "throughput"; }
+  // The devices of this machine that are the workers, "cpu+opencl:0"; empty: others are.
+  std::string_view board() const;
 
  private:
   void add_split_to(Command& command, Option* needs);
@@ -53,6 +55,11 @@ plan::PlanOptions options_of(const PlanFlags& flags);
 
 // How fast a cluster is at a graph.
 using ProfileOf = std::function<Result<plan::ClusterProfile>(const Graph&)>;
+
+// The cluster that the flags describe, or the devices of a board, which are measured at the model.
+Result<plan::ClusterProfile> make_cluster(const PlanFlags& flags);
+// REQUIRES: the flags have a board.
+Result<plan::ClusterProfile> measure_board(const PlanFlags& flags);
 
 // Whether so many workers can survive what the flags ask for.
 Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster);

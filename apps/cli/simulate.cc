@@ -102,7 +102,7 @@ Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
 
 Outcome simulate_model(const Flags& flags) {
   if (flags.day.day) return simulate_day(flags.plan, flags.day, flags.seed, flags.json);
-  SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
+  SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan));
   if (flags.plan.is_stream()) return simulate_stream(flags, std::move(cluster));
   if (const Status status = check_survival(flags.plan, cluster); !status.ok()) {
     return fail(Exit::kUsage, status);

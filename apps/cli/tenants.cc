@@ -103,7 +103,7 @@ Outcome plan_together(const PlanFlags& plan, const TenantFlags& tenants, bool js
     return {Exit::kUsage, "--rates: there are " + std::to_string(made.models.size()) +
                               " models, and " + std::to_string(made.rates.size()) + " rates"};
   }
-  SHOAL_OR_EXIT(made.cluster, Exit::kUsage, make_cluster(plan.cluster));
+  SHOAL_OR_EXIT(made.cluster, Exit::kUsage, make_cluster(plan));
   std::vector<Graph> graphs;
   for (const std::string& model : made.models) {
     SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(model, plan.shapes));

@@ -29,6 +29,10 @@ Outcome simulate_day(const PlanFlags&, const DayFlags&, unsigned, bool) {
   return {Exit::kUsage, kNotBuilt};
 }
 
+Result<plan::ClusterProfile> measure_board(const PlanFlags&) {
+  return Status(Code::kUnsupported, kNotBuilt);
+}
+
 Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags&) {
   return Status(Code::kUnsupported, kNotBuilt);
 }

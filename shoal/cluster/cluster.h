@@ -11,9 +11,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "shoal/base/status.h"
 #include "shoal/device/device.h"
+#include "shoal/devices/devices.h"
 
 #pragma GCC visibility push(default)
 
@@ -54,7 +56,14 @@ struct OpenClusterOptions {
 // Runs fail with kUnavailable or kDeadline where workers are lost or slow: it is worth another try.
 Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options = {});
 
-// Lets make_device() know the names "cluster" and "cluster:FOLDER" (devices/devices.h).
+// Makes these devices of this machine ("cpu+opencl:0") the workers of a cluster inside this
+// process: a request is split between them, or requests are dealt out by their measured speeds
+// (`throughput`). Fails as make_device() and open_cluster() do.
+Result<std::unique_ptr<Device>> open_board(std::string_view names,
+                                           const DeviceOptions& options = {});
+
+// Lets make_device() know the names "cluster", "cluster:FOLDER" and "board:DEVICE+DEVICE"
+// (devices/devices.h).
 void register_cluster_device();
 
 }  // namespace shoal

@@ -102,6 +102,10 @@ Status echo(net::Channel& channel, const message::Echo& echo) {
   return send(channel, reply, std::span(&payload, bytes.empty() ? 0 : 1));
 }
 
+std::string processor_text(const DeviceInfo& device, const Machine& machine) {
+  return device.name == "cpu" ? machine.processor : device.name + ", " + machine.processor;
+}
+
 Result<message::Message> time_graphs(Device& device, const message::Measure& measure,
                                      const net::Frame& frame, const MeasureLimits& limits,
                                      std::mutex& computing) {

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <mutex>
 #include <stop_token>
+#include <string>
 
+#include "shoal/base/machine.h"
 #include "shoal/base/status.h"
 #include "shoal/cluster/wire.h"
 #include "shoal/device/device.h"
@@ -25,6 +27,9 @@ inline constexpr std::chrono::seconds kMostMeasuringTime{600};
 
 // Replies with as many bytes as the message asks for, kMostEchoBytes at most.
 Status echo(net::Channel& channel, const message::Echo& echo);
+
+// What computes, for people: the processor, or another device beside it.
+std::string processor_text(const DeviceInfo& device, const Machine& machine);
 
 struct MeasureLimits {
   size_t bytes = 0;        // of weights and inputs, and of what the device needs besides, each

@@ -467,7 +467,7 @@ Status Worker::tell(const ChannelPtr& channel) {
   const Machine machine = describe_machine();
   message::Message reply;
   message::State& state = *reply.mutable_state();
-  state.set_processor(machine.processor);
+  state.set_processor(processor_text(device_.info(), machine));
   state.set_memory_bytes(machine.memory_bytes);
   state.set_free_bytes(machine.free_bytes);
   state.set_load(machine.load);

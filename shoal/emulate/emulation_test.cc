@@ -47,7 +47,7 @@ TEST_F(Emulated, OneWorkerIsSlowedDownAtATime) {
 TEST_F(Emulated, PaceFollowsDilationAndSlowness) {
   const auto pace = emulation_.pace_of("right");
   ASSERT_TRUE(pace.ok()) << pace.status().message();
-  EXPECT_EQ(pace->profile.name, "right");
+  EXPECT_EQ(pace->profile->name, "right");
   EXPECT_EQ(pace->dilation(), 3);
   ASSERT_TRUE(emulation_.slow_down("right", 5).ok());
   (*emulation_.shared_dilation())->set(4);

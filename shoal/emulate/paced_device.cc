@@ -1,27 +1,34 @@
 #include "shoal/emulate/paced_device.h"
 
+#include <algorithm>
+#include <charconv>
 #include <thread>
 
 #include "shoal/base/timer_slack.h"
+#include "shoal/devices/devices.h"
 #include "shoal/plan/whole_time.h"
 
 namespace shoal::emulate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
 
 class PacedExecutable : public Executable {
  public:
-  PacedExecutable(std::unique_ptr<Executable> inner, double seconds,
+  // Without a time, the inner one's is taken.
+  PacedExecutable(std::unique_ptr<Executable> inner, std::optional<Seconds> time,
                   std::function<double()> dilation)
-      : inner_(std::move(inner)), time_(seconds), dilation_(std::move(dilation)) {}
+      : inner_(std::move(inner)), time_(time), dilation_(std::move(dilation)) {}
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RunOptions& options) override {
     const double times = dilation_ ? dilation_() : 1;
-    // From the beginning of the run: computing on this machine is part of the emulated time.
-    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(times * time_);
+    const auto begin = Clock::now();
     const Status status = inner_->run(inputs, outputs, options);
+    // From the beginning of the run: computing on this machine is part of the emulated time.
+    const Seconds time = times * time_.value_or(Clock::now() - begin);
+    const auto end = begin + std::chrono::duration_cast<Clock::duration>(time);
     // The kernel may delay a sleeper by 50 us of timer slack, which is much beside a short task.
     use_exact_timers();
     std::this_thread::sleep_until(end);
@@ -33,13 +40,15 @@ class PacedExecutable : public Executable {
 
  private:
   const std::unique_ptr<Executable> inner_;
-  const std::chrono::duration<double> time_;
+  const std::optional<Seconds> time_;
   const std::function<double()> dilation_;
 };
 
 class PacedDevice : public Device {
  public:
   PacedDevice(Device& device, DevicePace pace) : device_(device), pace_(std::move(pace)) {}
+  PacedDevice(std::unique_ptr<Device> device, DevicePace pace)
+      : owned_(std::move(device)), device_(*owned_), pace_(std::move(pace)) {}
 
   const DeviceInfo& info() const override { return device_.info(); }
 
@@ -50,20 +59,45 @@ class PacedDevice : public Device {
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(auto inner, device_.compile(graph));
-    const double seconds = plan::seconds_of_whole(graph, pace_.profile);
+    std::optional<Seconds> time;
+    if (pace_.profile) time = Seconds(plan::seconds_of_whole(graph, *pace_.profile));
     return std::unique_ptr<Executable>(
-        std::make_unique<PacedExecutable>(std::move(inner), seconds, pace_.dilation));
+        std::make_unique<PacedExecutable>(std::move(inner), time, pace_.dilation));
   }
 
  private:
+  const std::unique_ptr<Device> owned_;  // null: another one's
   Device& device_;
   const DevicePace pace_;
 };
+
+// TIMES:DEVICE
+Result<std::unique_ptr<Device>> make_slow(std::string_view argument, const DeviceOptions& options) {
+  constexpr double kMost = 1e6;
+  const size_t colon = argument.find(':');
+  double times = 0;
+  const char* const end = argument.data() + std::min(colon, argument.size());
+  const auto [last, error] = std::from_chars(argument.data(), end, times);
+  if (colon == argument.npos || error != std::errc() || last != end ||
+      !(times >= 1 && times <= kMost)) {
+    return invalid("a slow device is named slow:TIMES:DEVICE, as slow:20:opencl:0");
+  }
+  SHOAL_ASSIGN(auto device, make_device(argument.substr(colon + 1), options));
+  return std::unique_ptr<Device>(std::make_unique<PacedDevice>(
+      std::move(device), DevicePace{std::nullopt, [times] { return times; }}));
+}
 
 }  // namespace
 
 std::unique_ptr<Device> make_paced_device(Device& device, DevicePace pace) {
   return std::make_unique<PacedDevice>(device, std::move(pace));
+}
+
+void register_slow_device() {
+  register_device({.name = "slow",
+                   .summary = "a device that waits: slow:20:DEVICE takes 20 times as long",
+                   .is_local = false,
+                   .make = make_slow});
 }
 
 }  // namespace shoal::emulate

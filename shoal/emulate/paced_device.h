@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "shoal/device/device.h"
 #include "shoal/plan/profile.h"
@@ -12,12 +13,16 @@
 namespace shoal::emulate {
 
 struct DevicePace {
-  plan::WorkerProfile profile;
+  // None: as long as the device takes.
+  std::optional<plan::WorkerProfile> profile;
   // Asked before every run: the factor by which it takes longer. None: 1.
   std::function<double()> dilation = nullptr;
 };
 
 // The device outlives what is returned.
 std::unique_ptr<Device> make_paced_device(Device& device, DevicePace pace);
+
+// Lets make_device() know "slow:20:DEVICE", which takes 20 times as long as DEVICE.
+void register_slow_device();
 
 }  // namespace shoal::emulate

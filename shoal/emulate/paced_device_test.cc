@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shoal/devices/devices.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::emulate {
@@ -34,6 +35,29 @@ TEST(PacedDevice, TakesAsLongAsTheDeviceWould) {
     EXPECT_EQ(outputs[0].data<float>()[7], 7) << "and computes the same";
   }
   EXPECT_EQ(asked, 2) << "once for every run";
+}
+
+TEST(SlowDevice, TakesSoManyTimesAsLong) {
+  register_slow_device();
+  for (const char* name : {"slow:0.5:cpu", "slow:x:cpu", "slow:2", "slow:2:tpu", "slow:nan:cpu"}) {
+    EXPECT_FALSE(make_device(name).ok()) << name;
+  }
+  // The inner one waits for 8 ms: see above.
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1000}});
+  graph.mark_output(*graph.add(ops::relu, {x}));
+  register_device({"eight", "", false, [](std::string_view, const DeviceOptions&) {
+                     static const auto reference = make_reference_device();
+                     return Result<std::unique_ptr<Device>>(make_paced_device(
+                         *reference, {plan::uniform_worker("slow", 1e6, 1e6), nullptr}));
+                   }});
+  const auto device = make_device("slow:3:eight");
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  const auto executable = *(*device)->compile(graph);
+  std::vector<Tensor> inputs = {Tensor({DType::kF32, {1000}})}, outputs(1);
+  const auto begin = Clock::now();
+  ASSERT_TRUE(executable->run(inputs, outputs, {}).ok());
+  EXPECT_GE(std::chrono::duration<double>(Clock::now() - begin).count(), 3 * 0.008);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 #include "shoal/gpu/precision.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/find.h"
+#include "shoal/ops/ops.h"
 #include "shoal/ops/testing.h"
 
 namespace shoal::gpu {
@@ -255,6 +257,44 @@ TEST_P(GpuDevice, ReducesInLocalMemory) {
   for (size_t i = 0; i < want.size(); ++i) {
     SCOPED_TRACE(i);
     expect_near(got[i], want[i], 1e-5f * std::max(1.0f, largest(want[i])));
+  }
+}
+
+// An attention of 9 queries to 130 keys, under a mask of [1, 130].
+inline ValueId add_attention(Graph& graph, ValueId q, int64_t width, bool tokens_first,
+                             const Tensor& mask) {
+  const auto shape = [&](int64_t size) {
+    return tokens_first ? Shape{2, 130, 2, size} : Shape{2, 2, 130, size};
+  };
+  const ValueId k = graph.add_constant("k", counted(shape(6)));
+  const ValueId v = graph.add_constant("v", counted(shape(width)));
+  return *graph.add(ops::attention, {q, k, v, graph.add_constant("mask", mask)},
+                    {{"scale", 1e-5f}, {"tokens_first", int64_t{tokens_first}}});
+}
+
+// More keys, queries and columns than a group takes at once, in both layouts. One mask hides all
+// keys of the first group, the other lets scores grow.
+TEST_P(GpuDevice, Attends) {
+  Tensor hidden({DType::kF32, {1, 130}}), rising({DType::kF32, {1, 130}});
+  for (size_t j = 0; j < 130; ++j) {
+    hidden.data<float>()[j] = j < 100 || j == 120 ? -INFINITY : 0.0f;
+    rising.data<float>()[j] = 0.1f * static_cast<float>(j);
+  }
+  Graph graph;
+  const ValueId q = graph.add_input("q", {DType::kF32, {2, 2, 9, 6}});
+  graph.mark_output(add_attention(graph, q, 70, false, hidden));
+  const ValueId t = *graph.add(ops::transpose, {q}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+  graph.mark_output(add_attention(graph, t, 3, true, rising));
+  const Tensor x = counted({2, 2, 9, 6});
+  const std::vector<Tensor> want = reference_answers(graph, x);
+  for (const GpuLocalMemory local : {GpuLocalMemory::kOff, GpuLocalMemory::kOn}) {
+    const auto executable = device_of({.local_memory = local})->compile(graph);
+    ASSERT_TRUE(executable.ok()) << executable.status().message();
+    const std::vector<Tensor> got = answers(**executable, x);
+    for (size_t i = 0; i < want.size(); ++i) {
+      SCOPED_TRACE(i);
+      expect_near(got[i], want[i], 1e-5f * largest(want[i]));
+    }
   }
 }
 

@@ -44,5 +44,6 @@ std::optional<Work> make_pool(const NodeSpec& spec);
 std::optional<Work> make_conv(const NodeSpec& spec);
 std::optional<Work> make_mat_mul(const NodeSpec& spec);
 std::optional<Work> make_gemm(const NodeSpec& spec);
+std::optional<Work> make_attention(const NodeSpec& spec);
 
 }  // namespace shoal::gpu

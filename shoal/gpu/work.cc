@@ -18,6 +18,7 @@ struct Entry {
 
 const Entry kEntries[] = {
     {&cpu::elementwise_chain, make_chain},
+    {&ops::attention, make_attention},
     {&ops::average_pool, make_pool},
     {&ops::batch_normalization, make_batch_normalization},
     {&ops::concat, make_concat},

@@ -1,9 +1,8 @@
 #include "shoal/opencl/api.h"
 
-#include <dlfcn.h>
-
-#include <algorithm>
 #include <array>
+
+#include "shoal/gpu/library.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SHOAL_ADDRESS_SANITIZER
@@ -21,22 +20,12 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libpocl\nlea
 namespace shoal::opencl {
 namespace {
 
-template <class F>
-bool find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  return function != nullptr;
-}
-
 Result<std::shared_ptr<const Api>> load() {
-  // Never closed: drivers keep threads.
-  void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return Status(Code::kUnavailable, "there is no OpenCL: libOpenCL.so.1 cannot be loaded");
-  }
+  SHOAL_ASSIGN(void* const library, gpu::open_library("OpenCL", {"libOpenCL.so.1"}));
   auto api = std::make_shared<Api>();
   const char* missing = nullptr;
 #define SHOAL_CL(name) \
-  if (!find(library, #name, api->name)) missing = #name;
+  if (!gpu::find_function(library, #name, api->name)) missing = #name;
 #include "shoal/opencl/functions.inc"
 #undef SHOAL_CL
   if (missing != nullptr) {
@@ -45,13 +34,7 @@ Result<std::shared_ptr<const Api>> load() {
   return std::shared_ptr<const Api>(std::move(api));
 }
 
-struct Error {
-  cl_int number;
-  Code code;
-  std::string_view text;
-};
-
-constexpr auto kErrors = std::to_array<Error>({
+constexpr auto kErrors = std::to_array<gpu::CallError>({
     {CL_DEVICE_NOT_FOUND, Code::kUnavailable, "there is no such device"},
     {CL_DEVICE_NOT_AVAILABLE, Code::kUnavailable, "the device is gone"},
     {CL_COMPILER_NOT_AVAILABLE, Code::kUnsupported, "the device has no compiler"},
@@ -76,12 +59,7 @@ Result<std::shared_ptr<const Api>> open_api() {
 }
 
 Status status_of(cl_int error, std::string_view what) {
-  if (error == CL_SUCCESS) return {};
-  const auto* known = std::ranges::find(kErrors, error, &Error::number);
-  const bool is_known = known != kErrors.end();
-  const std::string text = is_known ? std::string(known->text) : "OpenCL failed";
-  return Status(is_known ? known->code : Code::kInternal,
-                std::string(what) + ": " + text + " (error " + std::to_string(error) + ")");
+  return error == CL_SUCCESS ? Status() : gpu::failure_of("OpenCL", kErrors, error, what);
 }
 
 }  // namespace shoal::opencl

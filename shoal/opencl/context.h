@@ -15,6 +15,8 @@
 namespace shoal::opencl {
 
 struct Context {
+  using Buffer = BufferHandle;
+
   std::shared_ptr<const Api> api;
   cl_device_id device = nullptr;
   ContextHandle context;
@@ -34,6 +36,11 @@ struct Context {
 
   // `what` names the buffer or the layer in failures.
   Result<BufferHandle> make_buffer(size_t bytes, std::string_view what) const;
+  // For a value that a caller may hold, and from it: drivers of OpenCL keep memory themselves.
+  Result<BufferHandle> value_buffer(size_t bytes, std::string_view what) const {
+    return make_buffer(bytes, what);
+  }
+  void take_back(BufferHandle) const {}
   // A buffer with the elements of a tensor, those of f32 stored as this says.
   Result<BufferHandle> make_constant(const Tensor& tensor, gpu::Storage storage,
                                      std::string_view what) const;
@@ -42,6 +49,9 @@ struct Context {
   Status write(cl_mem buffer, const Tensor& tensor) const;
   Status begin_write(cl_mem buffer, const Tensor& tensor) const;
   Status read(cl_mem buffer, Tensor& tensor) const;
+  Status read(const BufferHandle& buffer, Tensor& tensor) const {
+    return read(buffer.get(), tensor);
+  }
   Status finish() const;
 
   // The program from the folder of programs, or compiled. A failure has what the compiler says.

@@ -1,30 +1,20 @@
 #include "shoal/vulkan/api.h"
 
-#include <dlfcn.h>
-
-#include <algorithm>
 #include <array>
+
+#include "shoal/gpu/library.h"
 
 namespace shoal::vulkan {
 namespace {
 
-template <class F>
-bool find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  return function != nullptr;
-}
-
 Result<std::shared_ptr<const Api>> load() {
-  // Never closed: drivers keep threads.
-  void* library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) library = dlopen("libvulkan.so", RTLD_NOW | RTLD_LOCAL);  // Android
-  if (library == nullptr) {
-    return Status(Code::kUnavailable, "there is no Vulkan: libvulkan.so.1 cannot be loaded");
-  }
+  // The second one is Android's.
+  SHOAL_ASSIGN(void* const library,
+               gpu::open_library("Vulkan", {"libvulkan.so.1", "libvulkan.so"}));
   auto api = std::make_shared<Api>();
   const char* missing = nullptr;
 #define SHOAL_VK(name) \
-  if (!find(library, #name, api->name)) missing = #name;
+  if (!gpu::find_function(library, #name, api->name)) missing = #name;
 #include "shoal/vulkan/functions.inc"
 #undef SHOAL_VK
   if (missing != nullptr) {
@@ -33,13 +23,7 @@ Result<std::shared_ptr<const Api>> load() {
   return std::shared_ptr<const Api>(std::move(api));
 }
 
-struct Error {
-  VkResult number;
-  Code code;
-  std::string_view text;
-};
-
-constexpr auto kErrors = std::to_array<Error>({
+constexpr auto kErrors = std::to_array<gpu::CallError>({
     {VK_ERROR_DEVICE_LOST, Code::kUnavailable, "the device is gone"},
     {VK_ERROR_INCOMPATIBLE_DRIVER, Code::kUnavailable, "no Vulkan driver is installed"},
     {VK_ERROR_INITIALIZATION_FAILED, Code::kUnavailable, "the driver does not start"},
@@ -62,12 +46,7 @@ Result<std::shared_ptr<const Api>> open_api() {
 }
 
 Status status_of(VkResult error, std::string_view what) {
-  if (error == VK_SUCCESS) return {};
-  const auto* known = std::ranges::find(kErrors, error, &Error::number);
-  const bool is_known = known != kErrors.end();
-  const std::string text = is_known ? std::string(known->text) : "Vulkan failed";
-  return Status(is_known ? known->code : Code::kInternal,
-                std::string(what) + ": " + text + " (error " + std::to_string(error) + ")");
+  return error == VK_SUCCESS ? Status() : gpu::failure_of("Vulkan", kErrors, error, what);
 }
 
 }  // namespace shoal::vulkan

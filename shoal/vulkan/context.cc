@@ -381,10 +381,10 @@ Result<Buffer> Context::value_buffer(size_t bytes, std::string_view what) const 
       return buffer;
     }
   }
-  return make_buffer(bytes, BufferUse::kDevice, what);
+  return make_buffer(bytes, what);
 }
 
-void Context::keep(Buffer buffer) const {
+void Context::take_back(Buffer buffer) const {
   const std::lock_guard lock(spare_mutex_);
   if (spare_bytes_ + buffer.bytes > kMostKept) return;
   spare_bytes_ += buffer.bytes;

@@ -38,6 +38,8 @@ struct Commands {
 
 class Context {
  public:
+  using Buffer = vulkan::Buffer;
+
   Context(std::shared_ptr<const Api> api, const VulkanOptions& options)
       : api_(std::move(api)), options_(options) {}
   Context(const Context&) = delete;
@@ -66,10 +68,13 @@ class Context {
 
   // `what` names the buffer or the layer in failures.
   Result<Buffer> make_buffer(size_t bytes, BufferUse use, std::string_view what) const;
-  // A buffer of the device for a value, one that keep() was given if there is one of this size: a
-  // driver takes longer to make one than to compute small values.
+  Result<Buffer> make_buffer(size_t bytes, std::string_view what) const {
+    return make_buffer(bytes, BufferUse::kDevice, what);
+  }
+  // A buffer of the device for a value, one that take_back() was given if there is one of this
+  // size: a driver takes longer to make one than to compute small values.
   Result<Buffer> value_buffer(size_t bytes, std::string_view what) const;
-  void keep(Buffer buffer) const;
+  void take_back(Buffer buffer) const;
   // A buffer with the elements of a tensor, those of f32 stored as this says.
   Result<Buffer> make_constant(const Tensor& tensor, gpu::Storage storage,
                                std::string_view what) const;

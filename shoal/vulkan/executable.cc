@@ -1,5 +1,3 @@
-// Values lie in one buffer by the plan of device/memory_plan.h, and each is a part of it; inputs
-// and outputs are buffers of their own. Launches follow one another: a barrier is between.
 #include "shoal/vulkan/executable.h"
 
 #include <algorithm>
@@ -9,64 +7,25 @@
 namespace shoal::vulkan {
 namespace {
 
-size_t index_of(ValueId id) { return static_cast<size_t>(id); }
-
 size_t float_bytes(int64_t elements) { return static_cast<size_t>(elements) * sizeof(float); }
 
 }  // namespace
 
-Result<std::unique_ptr<VkExecutable>> VkExecutable::compile(std::shared_ptr<const Context> context,
-                                                            Graph graph) {
-  SHOAL_ASSIGN(gpu::Plan plan, gpu::make_plan(std::move(graph), context->plan_options()));
+Result<std::unique_ptr<Executable>> VkExecutable::compile(std::shared_ptr<const Context> context,
+                                                          gpu::Plan plan) {
   std::unique_ptr<VkExecutable> executable(new VkExecutable(std::move(context), std::move(plan)));
-  SHOAL_TRY(executable->upload());
-  SHOAL_ASSIGN(executable->program_,
-               build_program(*executable->context_, executable->plan_.launches));
-  SHOAL_ASSIGN(auto frame, executable->new_frame());
-  executable->frames_.push_back(std::move(frame));
-  return executable;
+  SHOAL_TRY(executable->prepare());
+  return std::unique_ptr<Executable>(std::move(executable));
 }
 
-Status VkExecutable::upload() {
-  tables_.resize(plan_.steps.size());
-  constants_.resize(plan_.graph.value_count());
-  for (size_t n = 0; n < plan_.steps.size(); ++n) {
-    const std::string place = place_of(plan_.graph, plan_.graph.nodes()[n]);
-    for (const auto& make_table : plan_.steps[n].tables) {
-      SHOAL_ASSIGN(Buffer buffer,
-                   context_->make_constant(make_table(), plan_.table_storage(n), place));
-      tables_[n].push_back(std::move(buffer));
-    }
-  }
-  for (const gpu::ConstantUse& use : gpu::constants_of(plan_)) {
-    SHOAL_ASSIGN(constants_[index_of(use.id)],
-                 context_->make_constant(*plan_.graph[use.id].constant,
-                                         plan_.storage[index_of(use.id)], use.place));
-  }
+Status VkExecutable::build() {
+  SHOAL_ASSIGN(program_, build_program(*context_, plan_.launches));
   return {};
 }
 
-Result<std::unique_ptr<VkExecutable::Frame>> VkExecutable::new_frame() const {
-  auto frame = std::make_unique<Frame>();
-  frame->hosts.resize(plan_.graph.inputs().size() + plan_.graph.outputs().size());
-  if (plan_.arena_bytes() > 0) {
-    SHOAL_ASSIGN(frame->arena,
-                 context_->make_buffer(plan_.arena_bytes(), BufferUse::kDevice, plan_.hungriest()));
-  }
-  if (plan_.scratch > 0) {
-    SHOAL_ASSIGN(frame->scratch, context_->make_buffer(float_bytes(plan_.scratch),
-                                                       BufferUse::kDevice, "scratch memory"));
-  }
-  if (plan_.counters > 0) {
-    SHOAL_ASSIGN(frame->counters, context_->make_constant(Tensor({DType::kI32, {plan_.counters}}),
-                                                          gpu::Storage::kF32, "counters"));
-  }
-  SHOAL_TRY(add_sets(*frame));
-  SHOAL_ASSIGN(frame->commands, context_->make_commands());
-  return frame;
-}
-
-Status VkExecutable::add_sets(Frame& frame) const {
+Status VkExecutable::complete(Frame& frame) const {
+  frame.hosts.resize(plan_.graph.inputs().size() + plan_.graph.outputs().size());
+  SHOAL_ASSIGN(frame.commands, context_->make_commands());
   if (plan_.launches.empty()) return {};
   const std::string what = "arguments of kernels";
   size_t arguments = 0;
@@ -94,48 +53,7 @@ Status VkExecutable::add_sets(Frame& frame) const {
       context_->api().vkAllocateDescriptorSets(context_->device(), &info, frame.sets.data()), what);
 }
 
-Result<std::unique_ptr<VkExecutable::Frame>> VkExecutable::take_frame() {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!frames_.empty()) {
-      auto frame = std::move(frames_.back());
-      frames_.pop_back();
-      return frame;
-    }
-  }
-  return new_frame();
-}
-
-Status VkExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                         const RunOptions& options) {
-  const std::vector<DeviceValue> in(inputs.begin(), inputs.end());
-  std::vector<DeviceValue> out;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].defined()) {
-      outputs[i] = Tensor::uninitialized(plan_.graph[plan_.graph.outputs()[i]].type);
-    }
-    out.emplace_back(outputs[i]);
-  }
-  return run_values(in, out, options);
-}
-
-Status VkExecutable::run_values(std::span<const DeviceValue> inputs, std::span<DeviceValue> outputs,
-                                const RunOptions& options) {
-  SHOAL_CHECK(inputs.size() == plan_.graph.inputs().size());
-  SHOAL_CHECK(outputs.size() == plan_.graph.outputs().size());
-  SHOAL_ASSIGN(std::unique_ptr<Frame> frame, take_frame());
-  const Status status = run_in(*frame, inputs, outputs, options);
-  if (!status.ok()) {
-    context_->wait_idle();  // commands may still use the frame
-    return status;
-  }
-  const std::scoped_lock lock(mutex_);
-  frames_.push_back(std::move(frame));
-  return {};
-}
-
-Result<const VkExecutable::HostValue*> VkExecutable::host_value(Frame& frame, size_t index,
-                                                                ValueId id) const {
+Result<const HostValue*> VkExecutable::host_value(Frame& frame, size_t index, ValueId id) const {
   HostValue& host = frame.hosts[index];
   const auto& [what, type, constant] = plan_.graph[id];
   if (host.mapped() != nullptr) return &host;
@@ -150,20 +68,12 @@ Result<const VkExecutable::HostValue*> VkExecutable::host_value(Frame& frame, si
 
 Status VkExecutable::bind_inputs(Frame& frame, std::span<const DeviceValue> inputs,
                                  Binding& binding) const {
-  for (size_t v = 0; v < binding.spots.size(); ++v) {
-    const Place& place = plan_.memory.places[v];
-    binding.spots[v] =
-        place.kind == Place::Kind::kArena
-            ? Spot{frame.arena.get(), static_cast<size_t>(place.at / plan_.shrinkage)}
-            : Spot{constants_[v].get(), 0};
-  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueId id = plan_.graph.inputs()[i];
-    SHOAL_CHECK(inputs[i].type() == plan_.graph[id].type);
     VkBuffer& buffer = binding.spots[index_of(id)].buffer;
     const Tensor* host = inputs[i].host();
     if (host == nullptr) {
-      buffer = static_cast<const VkValueMemory*>(inputs[i].memory())->buffer();
+      buffer = handle_of(inputs[i]);
       continue;
     }
     SHOAL_ASSIGN(const HostValue* value, host_value(frame, i, id));
@@ -176,52 +86,21 @@ Status VkExecutable::bind_inputs(Frame& frame, std::span<const DeviceValue> inpu
   return {};
 }
 
-// An output that the caller gave in host memory is computed here and read when the run has ended;
-// one that it gave on the device, or not at all, is made anew: somebody may still read the old one.
+// An output that the caller gave in host memory is computed here and read when the run has ended.
 Status VkExecutable::bind_outputs(Frame& frame, std::span<DeviceValue> outputs,
                                   Binding& binding) const {
   const size_t inputs = plan_.graph.inputs().size();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const ValueId id = plan_.graph.outputs()[i];
-    const TensorType& type = plan_.graph[id].type;
-    if (outputs[i].host() != nullptr) {
-      SHOAL_ASSIGN(const HostValue* value, host_value(frame, inputs + i, id));
+    if (outputs[i].host() == nullptr) {
+      SHOAL_ASSIGN(binding.targets[i], make_output(i, outputs[i]));
+    } else {
+      SHOAL_ASSIGN(const HostValue* value, host_value(frame, inputs + i, plan_.graph.outputs()[i]));
       binding.targets[i] = value->device.get();
       binding.is_host[inputs + i] = 1;
-    } else {
-      SHOAL_ASSIGN(Buffer buffer, context_->value_buffer(type.bytes(), plan_.graph[id].name));
-      auto memory = std::make_shared<VkValueMemory>(context_, std::move(buffer));
-      binding.targets[i] = memory->buffer();
-      outputs[i] = DeviceValue(type, std::move(memory));
     }
-    // Values before it may lie there, too, where nodes work in place.
-    for (size_t v = 0; v < binding.spots.size(); ++v) {
-      const Place& place = plan_.memory.places[v];
-      const bool is_here =
-          place.kind == Place::Kind::kOutput && place.at == static_cast<int64_t>(i);
-      if (is_here) binding.spots[v] = {binding.targets[i], 0};
-    }
+    place_output(i, binding.targets[i], binding.spots);
   }
   return {};
-}
-
-VkExecutable::Spot VkExecutable::argument_spot(const Frame& frame, size_t node,
-                                               const gpu::Argument& argument) const {
-  using Kind = gpu::Argument::Kind;
-  const Node& of = plan_.graph.nodes()[node];
-  switch (argument.kind) {
-    case Kind::kInput:
-      return frame.bound.spots[index_of(of.inputs[argument.index])];
-    case Kind::kOutput:
-      return frame.bound.spots[index_of(of.outputs[argument.index])];
-    case Kind::kTable:
-      return {tables_[node][argument.index].get(), 0};
-    case Kind::kScratch:
-      return {frame.scratch.get(), 0};
-    case Kind::kCounters:
-      break;
-  }
-  return {frame.counters.get(), 0};
 }
 
 // 0: all of the buffer.
@@ -246,7 +125,7 @@ void VkExecutable::update_sets(const Frame& frame) const {
       write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
       writes.push_back(write);
       for (const gpu::Argument& argument : arguments) {
-        const Spot spot = argument_spot(frame, n, argument);
+        const Spot spot = argument_spot(frame, frame.bound.spots, n, argument);
         const size_t bytes = argument_bytes(n, argument);
         buffers.push_back({spot.buffer, spot.first, bytes == 0 ? VK_WHOLE_SIZE : bytes});
       }
@@ -263,9 +142,8 @@ void VkExecutable::update_sets(const Frame& frame) const {
 
 Status VkExecutable::run_in(Frame& frame, std::span<const DeviceValue> inputs,
                             std::span<DeviceValue> outputs, const RunOptions& options) const {
-  SHOAL_TRY(options.interrupted());
-  Binding binding{std::vector<Spot>(plan_.graph.value_count()),
-                  std::vector<VkBuffer>(outputs.size()), std::vector<char>(frame.hosts.size(), 0),
+  Binding binding{spots_of(frame), std::vector<VkBuffer>(outputs.size()),
+                  std::vector<char>(frame.hosts.size(), 0),
                   options.trace != nullptr && context_->tick_nanoseconds() > 0};
   SHOAL_TRY(bind_inputs(frame, inputs, binding));
   SHOAL_TRY(bind_outputs(frame, outputs, binding));

@@ -258,6 +258,19 @@ def test_a_cluster_answers_as_one_device_does(tmp):
         assert "left out: worker hall" in done.stderr, done.stderr
 
 
+def test_devices_of_one_machine_are_workers(_):
+    alone = shoal("run", "zoo:digits").stdout
+    assert shoal("run", "zoo:digits", "--device", "board:cpu+reference").stdout == alone
+    board = "board:cpu+slow:3:cpu"
+    planned = json.loads(shoal("plan", "zoo:digits", "--device", board, "--objective", "throughput", "--json").stdout)
+    result = json.loads(shoal("bench", "zoo:digits", "--cluster=" + board, "--objective", "throughput", "--json").stdout)
+    for object in planned, result:
+        assert [worker["name"] for worker in object["workers"]] == ["cpu", "slow:3:cpu"], object
+    assert result["cluster_ms"] > 0 and result["speedup"] > 0, result
+    assert "cpu twice" in shoal("run", "zoo:digits", "--device", "board:cpu+cpu", expect=4).stderr
+    assert "board:DEVICE" in shoal("bench", "zoo:digits", "--cluster=boat", expect=2).stderr
+
+
 def test_who_goes_away_in_the_middle_is_named_and_leaves_nobody_busy(tmp):
     with Cluster(tmp) as cluster:
         def tasks():

@@ -184,8 +184,10 @@ def leak_fault(outcome: Outcome, saved: Path, secret: Secret, watch_reads: bool)
 
 
 class Runner:
-    def __init__(self, binary: str, limits: Limits, scratch: Path):
+    def __init__(self, binary: str, limits: Limits, scratch: Path, device: str = ""):
+        """With a device, only 'run' is judged: nothing else computes."""
         self.binary = binary
+        self.device = device
         self.limits = limits
         self.scratch = scratch
         self.watch_reads = Secret.reads_are_seen(scratch)
@@ -212,10 +214,13 @@ class Runner:
         for name, array in case.feeds.items():
             np.save(inputs / name, array)
             run += ["--input", f"{name}={inputs / name}.npy"]
+        if self.device:
+            run += ["--device", self.device]
         before = files_under(root) | {str(root / "stdout"), str(root / "stderr")}
 
         faults = []
-        for arguments, allowed in ((run, case.run), (["inspect", str(model)], case.inspect)):
+        inspect = (["inspect", str(model)], case.inspect)
+        for arguments, allowed in ((run, case.run), *(() if self.device else (inspect,))):
             argv = [*self.privileges(case), self.binary, *arguments]
             outcome = execute_with_timeout(argv, root, case, self.limits)
             fault = outcome_fault(case, allowed, outcome, self.limits)
@@ -229,6 +234,11 @@ class Runner:
 
     def privileges(self, case: Case) -> list[str]:
         return DROP_ROOT if case.unprivileged and os.geteuid() == 0 else []
+
+
+def has_device(binary: str, device: str) -> bool:
+    """Whether the built-in model runs there: exit code 4 says that there is no such device."""
+    return subprocess.run([binary, "run", "--device", device], capture_output=True).returncode != 4
 
 
 def can_drop_root() -> bool:
@@ -256,6 +266,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--scale", type=float, default=1, help="loosen all limits, for sanitizer builds"
     )
+    parser.add_argument(
+        "--device", default="", help="run models there; exit code 77 where there is none"
+    )
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     arguments = parser.parse_args()
     if not arguments.binary and not arguments.list:
@@ -271,6 +284,9 @@ def main() -> int:
     if arguments.list:
         print("\n".join(f"{case.theme}/{case.name}" for case in chosen))
         return 0
+    if arguments.device and not has_device(arguments.binary, arguments.device):
+        print(f"there is no {arguments.device} here")
+        return 77
     if not can_drop_root():
         for case in (c for c in chosen if c.unprivileged):
             print(f"SKIP {case.theme}/{case.name}: root cannot be dropped here")
@@ -281,7 +297,8 @@ def main() -> int:
     limits = Limits(arguments.scale, min(6.0, float(os.environ.get("SHOAL_WALL_FACTOR", "4"))))
     failed = 0
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(2) as pool:
-        runner = Runner(os.path.abspath(arguments.binary), limits, Path(scratch))
+        binary = os.path.abspath(arguments.binary)
+        runner = Runner(binary, limits, Path(scratch), arguments.device)
         if not runner.watch_reads:
             print("NOTE no access times here: reads outside the folder show only in the output")
         for case, faults in zip(chosen, pool.map(runner.judge, chosen)):

@@ -19,6 +19,9 @@ namespace shoal::laws {
 inline constexpr int kCases = 2;               // of each operator
 inline constexpr size_t kLeastOperators = 60;  // that are supported
 
+// Plain layers, residual ones, and attention.
+inline const auto kNetworks = testing::Values("lenet5", "resnet20", "encoder");
+
 struct Cases {
   Graph graph;
   std::vector<Tensor> feeds, want;

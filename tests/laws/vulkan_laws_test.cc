@@ -20,7 +20,7 @@ TEST_P(VulkanNetworks, AnswerAsOnTheCpu) {
   expect_network_as_on_the_cpu(*std::move(device), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, VulkanNetworks, testing::Values("lenet5", "resnet20"),
+INSTANTIATE_TEST_SUITE_P(Zoo, VulkanNetworks, kNetworks,
                          [](const auto& network) { return network.param; });
 
 INSTANTIATE_TEST_SUITE_P(LocalMemory, Vulkan,

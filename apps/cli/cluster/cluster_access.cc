@@ -6,12 +6,15 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "../model.h"
 #include "deploy_progress.h"
 #include "shoal/base/user_folders.h"
+#include "shoal/cluster/board.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/cluster/member_upkeep.h"
 #include "shoal/emulate/links.h"
 #include "shoal/net/tls/membership.h"
+#include "shoal/passes/passes.h"
 #ifdef SHOAL_MPI
 #include "shoal/devices/devices.h"
 #include "shoal/mpi/ranked_cluster.h"
@@ -31,9 +34,25 @@ Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flag
   std::unique_ptr<ClusterAccess> access(new ClusterAccess);
   cluster::ConnectionOptions options{.cache = cache_folder(), .left_out = say_left_out};
   options.deploy.progress = progress ? std::move(progress) : draw_deployments();
+  const std::string_view board = flags.board();
   SHOAL_TRY(flags.network == "mpi" ? access->open_ranks(flags.local_device, std::move(options))
+            : !board.empty()       ? access->open_board(board, std::move(options))
                                    : access->open_folder(flags.exclusive, std::move(options)));
   return access;
+}
+
+Status ClusterAccess::open_board(std::string_view names, cluster::ConnectionOptions options) {
+  SHOAL_ASSIGN(cluster::Board board,
+               cluster::start_board(names, {.cpu = {.tune = Tune::kFast, .remember = true}}));
+  SHOAL_ASSIGN(connection_, cluster::connect_board(std::move(board), std::move(options)));
+  return {};
+}
+
+Result<plan::ClusterProfile> measure_board(const PlanFlags& flags) {
+  SHOAL_ASSIGN(const auto access, ClusterAccess::open(flags));
+  SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
+  SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
+  return access->profile(graph);
 }
 
 #ifdef SHOAL_MPI

@@ -15,8 +15,8 @@ class ClusterAccess {
  public:
   using Progress = std::function<Status(const cluster::WeightsProgress&)>;
 
-  // Connects to the workers of the folder that the environment names, or of the default one, or to
-  // the ranks of MPI. Workers that do not answer, or cannot be measured, are named on stderr and
+  // Connects to the workers of the folder that the environment names, or of the default one, to the
+  // ranks of MPI, or to the devices of a board. Workers that do not answer, or cannot be measured, are named on stderr and
   // left out until they come. `progress` is told of weights that travel, instead of a line on the
   // terminal.
   static Result<std::unique_ptr<ClusterAccess>> open(const PlanFlags& flags,
@@ -48,6 +48,7 @@ class ClusterAccess {
  private:
   ClusterAccess() = default;
   Status open_ranks(const std::string& device, cluster::ConnectionOptions options);
+  Status open_board(std::string_view names, cluster::ConnectionOptions options);
   Status open_folder(bool exclusive, cluster::ConnectionOptions options);
 
   std::shared_ptr<void> ranks_;  // of MPI
@@ -55,7 +56,7 @@ class ClusterAccess {
   bool real_deploy_ = false;
   std::shared_ptr<emulate::SharedDilation> dilation_;  // none: nothing is emulated
   std::shared_ptr<std::atomic<bool>> shaping_;         // of emulated links
-  std::unique_ptr<cluster::ClusterConnection> connection_;
+  std::shared_ptr<cluster::ClusterConnection> connection_;
 };
 
 // Links are slow while it lives.

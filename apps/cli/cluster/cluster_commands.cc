@@ -2,10 +2,14 @@
 #include "cluster_commands.h"
 
 #include "shoal/cluster/cluster.h"
+#include "shoal/emulate/paced_device.h"
 
 namespace shoal::cli {
 
-void register_devices() { register_cluster_device(); }
+void register_devices() {
+  register_cluster_device();
+  emulate::register_slow_device();
+}
 
 void add_cluster_commands(Command& app, Action& action) {
   for (auto* add : {add_cluster, add_worker, add_devices, add_emulate, add_chaos, add_demo})

@@ -1,5 +1,5 @@
-// Loopback: a network inside one process, for tests: the same channels, without sockets and
-// encryption.
+// Loopback: a network inside one process, for tests and for the devices of one machine
+// (cluster/board.h): the same channels, without sockets and encryption.
 #pragma once
 
 #include <memory>

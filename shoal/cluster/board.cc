@@ -1,0 +1,155 @@
+#include "shoal/cluster/board.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "shoal/base/machine.h"
+#include "shoal/base/notification.h"
+#include "shoal/cluster/worker.h"
+#include "shoal/net/channel/loopback.h"
+
+namespace shoal::cluster {
+namespace {
+
+// Tells when the device of an executable is gone.
+class WatchedExecutable final : public Executable {
+ public:
+  WatchedExecutable(std::unique_ptr<Executable> inner, std::shared_ptr<Notification> gone)
+      : inner_(std::move(inner)), gone_(std::move(gone)) {}
+
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) override {
+    const Status status = inner_->run(inputs, outputs, options);
+    if (status.code() == Code::kUnavailable) gone_->notify();
+    return status;
+  }
+  const Graph& graph() const override { return inner_->graph(); }
+  MemoryUse memory() const override { return inner_->memory(); }
+  const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
+
+ private:
+  const std::unique_ptr<Executable> inner_;
+  const std::shared_ptr<Notification> gone_;
+};
+
+class WatchedDevice final : public Device {
+ public:
+  WatchedDevice(std::unique_ptr<Device> inner, std::shared_ptr<Notification> gone)
+      : inner_(std::move(inner)), gone_(std::move(gone)) {}
+
+  const DeviceInfo& info() const override { return inner_->info(); }
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    SHOAL_ASSIGN(auto executable, inner_->compile(graph));
+    return std::unique_ptr<Executable>(
+        std::make_unique<WatchedExecutable>(std::move(executable), gone_));
+  }
+  Result<MemoryUse> memory_of(const Graph& graph) override { return inner_->memory_of(graph); }
+
+ private:
+  const std::unique_ptr<Device> inner_;
+  const std::shared_ptr<Notification> gone_;
+};
+
+// A device that serves. Where it is gone, its worker ends, so that plans do without it.
+class Served {
+ public:
+  Served(std::unique_ptr<Device> device, std::unique_ptr<net::Transport> transport,
+         WorkerOptions options)
+      : device_(std::move(device), gone_),
+        transport_(std::move(transport)),
+        worker_(std::move(options), device_, *transport_),
+        watcher_([this] {
+          gone_->wait();
+          worker_.stop();
+        }) {}
+  ~Served() {
+    gone_->notify();
+    watcher_.join();
+  }
+  Served(const Served&) = delete;
+  Served& operator=(const Served&) = delete;
+
+  Status serve(const std::string& address) {
+    SHOAL_ASSIGN(auto listener, transport_->listen(address));
+    worker_.serve(std::move(listener));
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<Notification> gone_ = std::make_shared<Notification>();
+  WatchedDevice device_;
+  const std::unique_ptr<net::Transport> transport_;
+  Worker worker_;
+  std::thread watcher_;
+};
+
+// Nobody falls silent in one process: a busy machine must not end a worker.
+net::ChannelOptions patient() {
+  net::ChannelOptions options;
+  options.beat = std::chrono::minutes(1);
+  return options;
+}
+
+// Profiles are kept by name and address: other devices, or other numbers of threads, have others.
+std::string address_of(size_t index, const DeviceInfo& info) {
+  return "board/" + std::to_string(index) + "/" + info.name + "/" + std::to_string(info.threads);
+}
+
+std::vector<std::string> split(std::string_view names) {
+  std::vector<std::string> all;
+  for (size_t begin = 0; begin <= names.size();) {
+    const size_t end = std::min(names.find('+', begin), names.size());
+    all.emplace_back(names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<Board> start_board(std::vector<BoardDevice> devices) {
+  if (devices.empty()) return invalid("a board has one device at least: board:cpu+opencl:0");
+  net::LoopbackNetwork network;
+  const auto all = std::make_shared<std::vector<std::unique_ptr<Served>>>();
+  Board board;
+  // As 'shoal worker' has it: weights are kept twice, as they came and as kernels read them.
+  const size_t memory = static_cast<size_t>(physical_memory_bytes()) / 4 / devices.size();
+  for (BoardDevice& each : devices) {
+    for (const ListedWorker& other : board.workers) {
+      if (other.name == each.name) return invalid("a board has " + each.name + " twice");
+    }
+    const std::string address = address_of(board.workers.size(), each.device->info());
+    all->push_back(std::make_unique<Served>(
+        std::move(each.device), network.transport(each.name, patient(), net::Role::kWorker),
+        WorkerOptions{.name = each.name, .weight_bytes = memory, .plan_bytes = memory}));
+    SHOAL_TRY(all->back()->serve(address));
+    board.workers.push_back({each.name, address});
+  }
+  board.devices = all;
+  board.transport = network.transport("coordinator", patient());
+  return board;
+}
+
+Result<Board> start_board(std::string_view names, const DeviceOptions& options) {
+  std::vector<BoardDevice> devices;
+  for (const std::string& name : split(names)) {
+    SHOAL_ASSIGN(auto device, make_device(name, options));
+    devices.push_back({name, std::move(device)});
+  }
+  return start_board(std::move(devices));
+}
+
+Result<std::shared_ptr<ClusterConnection>> connect_board(Board board, ConnectionOptions options) {
+  struct Owner {
+    std::shared_ptr<void> devices;
+    std::unique_ptr<ClusterConnection> connection;  // first to go
+  };
+  const auto owner = std::make_shared<Owner>();
+  owner->devices = std::move(board.devices);
+  SHOAL_ASSIGN(owner->connection,
+               ClusterConnection::open(std::move(board.workers), std::move(board.transport),
+                                       std::move(options)));
+  return std::shared_ptr<ClusterConnection>(owner, owner->connection.get());
+}
+
+}  // namespace shoal::cluster

@@ -1,0 +1,37 @@
+// The library of an API, and what its calls return.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "shoal/base/status.h"
+
+namespace shoal::gpu {
+
+// Opens the first of these files that there is; kUnavailable where there is none. It is never
+// closed: drivers keep threads.
+Result<void*> open_library(std::string_view api, std::initializer_list<const char*> files);
+
+// Looks a function up. False: the library lacks it.
+template <class F>
+bool find_function(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+// An error that is worth a text and a code of its own.
+struct CallError {
+  int64_t number;
+  Code code;
+  std::string_view text;
+};
+
+// The failure of a call that returned `error`: as it is known, or kInternal.
+Status failure_of(std::string_view api, std::span<const CallError> known, int64_t error,
+                  std::string_view what);
+
+}  // namespace shoal::gpu
