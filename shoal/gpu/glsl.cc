@@ -189,8 +189,8 @@ std::string shader_text(const Launch& launch) {
     const Argument& argument = launch.arguments[i];
     const std::string& name = argument.name;
     const bool is_half = argument.storage == Storage::kF16;
-    const bool is_coherent =
-        groups_meet && (argument.kind == Kind::kScratch || argument.kind == Kind::kCounters);
+    const bool is_shared = launch.body.find("SHARED(" + name + ",") != launch.body.npos;
+    const bool is_coherent = groups_meet && (is_shared || argument.kind == Kind::kCounters);
     const std::string block = "Block" + std::to_string(i);
     declarations += "#define STORED_" + name + (is_half ? " F16\n" : " F32\n");
     declarations += buffer_text(i, block, is_coherent,

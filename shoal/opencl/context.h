@@ -8,6 +8,7 @@
 #include "shoal/device/device.h"
 #include "shoal/gpu/plan.h"
 #include "shoal/gpu/source.h"
+#include "shoal/gpu/spare_buffers.h"
 #include "shoal/gpu/work.h"
 #include "shoal/opencl/handle.h"
 #include "shoal/opencl/opencl.h"
@@ -27,6 +28,7 @@ struct Context {
   int64_t largest_buffer = 0;  // in bytes
   bool unified_memory = false;
   std::filesystem::path programs;  // empty: programs are not kept
+  mutable gpu::SpareBuffers<BufferHandle> spare;
 
   gpu::PlanOptions plan_options() const {
     return {capabilities, description.name, precision, f32_layers, alignment};
@@ -34,6 +36,9 @@ struct Context {
 
   // `what` names the buffer or the layer in failures.
   Result<BufferHandle> make_buffer(size_t bytes, std::string_view what) const;
+  // A buffer for a value, which keep() may have been given before: nobody uses it then.
+  Result<BufferHandle> value_buffer(size_t bytes, std::string_view what) const;
+  void keep(size_t bytes, BufferHandle buffer) const { spare.keep(bytes, std::move(buffer)); }
   // A buffer with the elements of a tensor, those of f32 stored as this says.
   Result<BufferHandle> make_constant(const Tensor& tensor, gpu::Storage storage,
                                      std::string_view what) const;

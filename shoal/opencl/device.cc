@@ -1,6 +1,6 @@
 #include "shoal/base/user_folders.h"
-#include "shoal/cpu/elementwise/elementwise_chain.h"
 #include "shoal/gpu/device_name.h"
+#include "shoal/gpu/lower.h"
 #include "shoal/opencl/executable.h"
 #include "shoal/opencl/opencl.h"
 
@@ -20,22 +20,23 @@ class ClDevice final : public Device {
 
   const DeviceInfo& info() const override { return info_; }
   bool supports(const Graph& graph, const Node& node) const override {
-    return gpu::work_of(graph, node, context_->capabilities).has_value();
+    return gpu::supports(graph, node, context_->capabilities);
   }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    SHOAL_ASSIGN(Graph lowered, cpu::chain_elementwise(graph));
+    SHOAL_ASSIGN(Graph lowered, gpu::lowered(graph));
     SHOAL_ASSIGN(auto executable, ClExecutable::compile(context_, std::move(lowered)));
     return std::unique_ptr<Executable>(std::move(executable));
   }
   Result<MemoryUse> memory_of(const Graph& graph) override {
-    SHOAL_ASSIGN(const Graph lowered, cpu::chain_elementwise(graph));
+    SHOAL_ASSIGN(const Graph lowered, gpu::lowered(graph));
     const MemoryPlan plan = plan_memory(lowered, info_.alignment);
     return MemoryUse{plan.arena_bytes + plan.caller_bytes, plan.live_bytes + plan.caller_bytes};
   }
   Result<DeviceValue> upload(const Tensor& tensor) override {
     SHOAL_ASSIGN(BufferHandle buffer,
                  context_->make_constant(tensor, gpu::Storage::kF32, "a tensor to upload"));
-    return DeviceValue(tensor.type(), std::make_shared<ClMemory>(context_, std::move(buffer)));
+    return DeviceValue(tensor.type(), std::make_shared<ClMemory>(context_, std::move(buffer),
+                                                                 tensor.bytes().size()));
   }
 
  private:

@@ -216,8 +216,8 @@ Status ClExecutable::bind_outputs(Frame& frame, std::span<DeviceValue> outputs,
     if (outputs[i].host() != nullptr) {
       SHOAL_ASSIGN(buffer, host_buffer(frame, plan_.graph.inputs().size() + i, id));
     } else {
-      SHOAL_ASSIGN(BufferHandle made, context_->make_buffer(type.bytes(), plan_.graph[id].name));
-      auto memory = std::make_shared<ClMemory>(context_, std::move(made));
+      SHOAL_ASSIGN(BufferHandle made, context_->value_buffer(type.bytes(), plan_.graph[id].name));
+      auto memory = std::make_shared<ClMemory>(context_, std::move(made), type.bytes());
       buffer = memory->buffer();
       outputs[i] = DeviceValue(type, std::move(memory));
     }

@@ -18,14 +18,19 @@ namespace shoal::opencl {
 // A value in the device's memory.
 class ClMemory final : public DeviceMemory {
  public:
-  ClMemory(std::shared_ptr<const Context> context, BufferHandle buffer)
-      : context_(std::move(context)), buffer_(std::move(buffer)) {}
+  ClMemory(std::shared_ptr<const Context> context, BufferHandle buffer, size_t bytes)
+      : context_(std::move(context)), buffer_(std::move(buffer)), bytes_(bytes) {}
+  // All runs that used it have ended: they hold the value until then.
+  ~ClMemory() override { context_->keep(bytes_, std::move(buffer_)); }
+  ClMemory(const ClMemory&) = delete;
+  ClMemory& operator=(const ClMemory&) = delete;
   Status copy_to(Tensor& tensor) const override { return context_->read(buffer_.get(), tensor); }
   cl_mem buffer() const { return buffer_.get(); }
 
  private:
   const std::shared_ptr<const Context> context_;
-  const BufferHandle buffer_;
+  BufferHandle buffer_;
+  const size_t bytes_;
 };
 
 class ClExecutable final : public Executable {

@@ -11,6 +11,7 @@
 
 #include "shoal/device/device.h"
 #include "shoal/gpu/plan.h"
+#include "shoal/gpu/spare_buffers.h"
 #include "shoal/vulkan/handle.h"
 #include "shoal/vulkan/vulkan.h"
 
@@ -124,9 +125,7 @@ class Context {
   uint64_t tick_mask_ = 0;
   std::string identity_;
   mutable Staging upload_, download_;
-  mutable std::mutex spare_mutex_;
-  mutable std::multimap<size_t, Buffer> spare_;  // by bytes
-  mutable size_t spare_bytes_ = 0;
+  mutable gpu::SpareBuffers<Buffer> spare_;
 };
 
 // What was written before is seen by what is read after, on the device.

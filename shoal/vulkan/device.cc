@@ -1,6 +1,6 @@
 #include "shoal/base/user_folders.h"
-#include "shoal/cpu/elementwise/elementwise_chain.h"
 #include "shoal/gpu/device_name.h"
+#include "shoal/gpu/lower.h"
 #include "shoal/vulkan/executable.h"
 #include "shoal/vulkan/vulkan.h"
 
@@ -21,15 +21,15 @@ class VkDeviceOf final : public Device {
 
   const DeviceInfo& info() const override { return info_; }
   bool supports(const Graph& graph, const Node& node) const override {
-    return gpu::work_of(graph, node, context_->capabilities()).has_value();
+    return gpu::supports(graph, node, context_->capabilities());
   }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    SHOAL_ASSIGN(Graph lowered, cpu::chain_elementwise(graph));
+    SHOAL_ASSIGN(Graph lowered, gpu::lowered(graph));
     SHOAL_ASSIGN(auto executable, VkExecutable::compile(context_, std::move(lowered)));
     return std::unique_ptr<Executable>(std::move(executable));
   }
   Result<MemoryUse> memory_of(const Graph& graph) override {
-    SHOAL_ASSIGN(const Graph lowered, cpu::chain_elementwise(graph));
+    SHOAL_ASSIGN(const Graph lowered, gpu::lowered(graph));
     const MemoryPlan plan = plan_memory(lowered, info_.alignment);
     return MemoryUse{plan.arena_bytes + plan.caller_bytes, plan.live_bytes + plan.caller_bytes};
   }
