@@ -121,14 +121,25 @@ class HybridExecutable final : public Executable {
                     const RunOptions& options) override {
     const auto start = Clock::now();
     Live live(whole_.value_count());
-    for (size_t i = 0; i < inputs.size(); ++i) live[index_of(whole_.inputs()[i])].fill(inputs[i]);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      auto& sides = live[index_of(whole_.inputs()[i])];
+      sides[0] = inputs[i];
+      // What is in a device's memory is in that of the first.
+      if (inputs[i].host() != nullptr) sides[1] = inputs[i];
+    }
     for (const CompiledPart& part : parts_) {
       SHOAL_TRY(run_part(part, live, outputs, options, start));
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       const ValueId id = whole_.outputs()[i];
       const auto& [here, there] = live[index_of(id)];
-      outputs[i] = whole_[id].constant ? *whole_[id].constant : here.defined() ? here : there;
+      if (whole_[id].constant) {
+        outputs[i] = *whole_[id].constant;
+      } else if (here.defined()) {
+        outputs[i] = here;
+      } else {
+        SHOAL_ASSIGN(outputs[i], there.to_host());
+      }
       if (is_own_[i]) continue;
       SHOAL_ASSIGN(const Tensor shared, outputs[i].to_host());
       outputs[i] = shared.clone();
@@ -247,11 +258,15 @@ class HybridDevice final : public Device {
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(std::vector<GraphPart> parts, cut(graph));
     if (parts.empty()) return devices_[0]->compile(graph);
-    if (parts.size() == 1) return devices_[parts[0].side]->compile(graph);
+    // The fallback alone does not know values that upload() has put into the memory of the first.
+    const bool is_alone = parts[0].side == 0 || devices_[0]->info().unified_memory;
+    if (parts.size() == 1 && is_alone) return devices_[parts[0].side]->compile(graph);
     auto executable = std::make_unique<HybridExecutable>(devices_, graph);
     SHOAL_TRY(executable->compile(std::move(parts)));
     return std::unique_ptr<Executable>(std::move(executable));
   }
+
+  Result<DeviceValue> upload(const Tensor& tensor) override { return devices_[0]->upload(tensor); }
 
   Result<MemoryUse> memory_of(const Graph& graph) override {
     SHOAL_ASSIGN(const std::vector<GraphPart> parts, cut(graph));

@@ -65,6 +65,12 @@ Status check_task(const TrainingTask& task, const TrainingOptions& options) {
   return {};
 }
 
+// A device with memory of its own keeps weights and what the optimiser remembers; only batches
+// travel. Penalties are added on the host.
+bool stays_on_device(const Device& device, const train::TrainerOptions& how) {
+  return !device.info().unified_memory && how.regularizers.empty() && !how.unit_penalty;
+}
+
 }  // namespace
 
 // The state of a loop. Batches refer to data sets and to private_, and the prefetch refers to
@@ -103,7 +109,7 @@ class TrainingLoop::State {
   Result<std::vector<Tensor>> targets_of(const Batch& batch);
   Status end_epoch();
   Status evaluate_now();
-  Status save() const;
+  Status save();
   StepReport step_report() const;
   uint64_t steps_done() const { return progress_.epoch * batches_->per_epoch() + progress_.step; }
   bool is_cancelled() const;
@@ -146,6 +152,7 @@ Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
   SHOAL_TRY(use_features(prepare_image));
   train::TrainerOptions how = trainer_options(options_);
   how.unit_penalty = penalty_;
+  how.update_on_device = stays_on_device(device_, how) && !private_;
   SHOAL_ASSIGN(trainer_, train::Trainer::create(device_, network_, how));
   if (private_) SHOAL_TRY(private_->begin(*trainer_));
   schedule_ = schedule_of(options_, batches_->per_epoch());
@@ -311,6 +318,7 @@ Status TrainingLoop::State::end_epoch() {
 }
 
 Status TrainingLoop::State::evaluate_now() {
+  SHOAL_TRY(trainer_->fetch());
   SHOAL_ASSIGN(const Graph now, trainer_->network());
   SHOAL_ASSIGN(evaluation_, evaluate(device_, now, *evaluation_batches_));
   return {};
@@ -320,11 +328,12 @@ Status TrainingLoop::State::finish() {
   if (!best_.empty()) SHOAL_TRY(trainer_->restore_learned(best_));
   // The last evaluation was of another epoch's weights, or in another process.
   if (!best_.empty() || evaluation_.images() == 0) SHOAL_TRY(evaluate_now());
-  return {};
+  return trainer_->fetch();
 }
 
-Status TrainingLoop::State::save() const {
+Status TrainingLoop::State::save() {
   if (options_.checkpoint.empty()) return {};
+  SHOAL_TRY(trainer_->fetch());
   return write_checkpoint(options_.checkpoint, {.progress = progress_,
                                                 .settings = settings_of(options_),
                                                 .state = trainer_->state(),

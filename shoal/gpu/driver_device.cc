@@ -1,6 +1,6 @@
 #include "shoal/gpu/driver_device.h"
 
-#include "shoal/cpu/elementwise/elementwise_chain.h"
+#include "shoal/gpu/lower.h"
 
 namespace shoal::gpu {
 namespace {
@@ -12,15 +12,15 @@ class DriverDevice final : public Device {
 
   const DeviceInfo& info() const override { return info_; }
   bool supports(const Graph& graph, const Node& node) const override {
-    return work_of(graph, node, options_.device).has_value();
+    return gpu::supports(graph, node, options_.device);
   }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    SHOAL_ASSIGN(Graph lowered, cpu::chain_elementwise(graph));
+    SHOAL_ASSIGN(Graph lowered, gpu::lowered(graph));
     SHOAL_ASSIGN(Plan plan, make_plan(std::move(lowered), options_));
     return driver_->compile(std::move(plan));
   }
   Result<MemoryUse> memory_of(const Graph& graph) override {
-    SHOAL_ASSIGN(const Graph lowered, cpu::chain_elementwise(graph));
+    SHOAL_ASSIGN(const Graph lowered, gpu::lowered(graph));
     const MemoryPlan plan = plan_memory(lowered, info_.alignment);
     return MemoryUse{plan.arena_bytes + plan.caller_bytes, plan.live_bytes + plan.caller_bytes};
   }

@@ -16,10 +16,10 @@ using Kind = Argument::Kind;
 
 std::string operand_name(size_t input) { return "x" + std::to_string(input); }
 
-// "float v0 = LOAD(x0, i);" for the inputs from the first on.
-std::string load_operands(const NodeSpec& spec, size_t count) {
+// "float v0 = LOAD(x0, i);" for a range of inputs.
+std::string load_operands(const NodeSpec& spec, size_t first, size_t end) {
   std::string text;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = first; i < end; ++i) {
     const ops::Strides strides = ops::broadcast_strides(spec.shape(i), spec.output());
     text += "const float v" + std::to_string(i) + " = LOAD(" + operand_name(i) + ", " +
             offset_text(spec.output(), strides, "i") + ");\n";
@@ -34,7 +34,7 @@ Work elementwise_work(const NodeSpec& spec, std::string kernel, size_t operands,
   arguments.push_back({Kind::kOutput, 0, "y"});
   return {std::move(kernel),
           {for_each_element(spec.output().count(), std::move(arguments),
-                            load_operands(spec, operands) + body, spec.device)},
+                            load_operands(spec, 0, operands) + body, spec.device)},
           {},
           0};
 }
@@ -47,19 +47,31 @@ std::optional<Work> make_unary(const NodeSpec& spec) {
   return elementwise_work(spec, "elementwise", 1, "STORE(y, i, " + call(*function, "v0") + ");\n");
 }
 
-// Max, Mean, Min and Sum have any number of operands, the others two.
+// Max, Mean, Min and Sum have any number of operands, the others two. A launch takes a few of them,
+// and those after the first go on from what y has.
 std::optional<Work> make_nary(const NodeSpec& spec) {
-  constexpr size_t kMost = 16;  // arguments of a kernel are few on some devices
-  if (spec.inputs.size() > kMost) return std::nullopt;
-  std::string value = "v0";
-  for (size_t i = 1; i < spec.inputs.size(); ++i) {
-    if (!spec.has(i)) return std::nullopt;
-    value = call(spec.node.op, value, "v" + std::to_string(i));
+  constexpr size_t kMost = 15;  // arguments of a kernel are few on some devices
+  const size_t count = spec.inputs.size();
+  Work work{.kernel = "elementwise"};
+  for (size_t first = 0; first < count; first += kMost) {
+    const size_t end = std::min(first + kMost, count);
+    std::vector<Argument> arguments;
+    std::string value = first == 0 ? "" : "LOAD(y, i)";
+    for (size_t i = first; i < end; ++i) {
+      if (!spec.has(i)) return std::nullopt;
+      arguments.push_back({Kind::kInput, i, operand_name(i)});
+      const std::string operand = "v" + std::to_string(i);
+      value = i == 0 ? operand : call(spec.node.op, value, operand);
+    }
+    if (spec.node.op == &ops::mean && end == count) {
+      value += " / " + text_of(static_cast<float>(count));
+    }
+    arguments.push_back({Kind::kOutput, 0, "y"});
+    work.launches.push_back(for_each_element(
+        spec.output().count(), std::move(arguments),
+        load_operands(spec, first, end) + "STORE(y, i, " + value + ");\n", spec.device));
   }
-  if (spec.node.op == &ops::mean) {
-    value = value + " / " + text_of(static_cast<float>(spec.inputs.size()));
-  }
-  return elementwise_work(spec, "elementwise", spec.inputs.size(), "STORE(y, i, " + value + ");\n");
+  return work;
 }
 
 std::optional<Work> make_chain(const NodeSpec& spec) {
@@ -76,32 +88,6 @@ std::optional<Work> make_chain(const NodeSpec& spec) {
   }
   body += "STORE(y, i, v" + std::to_string(values - 1) + ");\n";
   return elementwise_work(spec, "chain", spec.inputs.size(), body);
-}
-
-// y = (x - mean) / sqrt(variance + epsilon) * scale + bias, per channel.
-std::optional<Work> make_batch_normalization(const NodeSpec& spec) {
-  if (spec.outputs.size() != 1 || spec.node.integer("training_mode", 0) != 0) return std::nullopt;
-  const Shape& shape = spec.output();
-  const int64_t channels = shape.rank() > 1 ? shape[1] : 1;
-  const int64_t plane = shape.rank() > 1 ? shape.count(2, shape.rank()) : 1;
-  const std::string body = filled(R"(const int c = i / $plane % $channels;
-const float factor = LOAD(scale, c) / sqrt(LOAD(variance, c) + $epsilon);
-STORE(y, i, (LOAD(x, i) - LOAD(mean, c)) * factor + LOAD(bias, c));
-)",
-                                  {{"plane", text_of(plane)},
-                                   {"channels", text_of(channels)},
-                                   {"epsilon", text_of(spec.node.real("epsilon", 1e-5f))}});
-  return Work{"elementwise",
-              {for_each_element(shape.count(),
-                                {{Kind::kInput, 0, "x"},
-                                 {Kind::kInput, 1, "scale"},
-                                 {Kind::kInput, 2, "bias"},
-                                 {Kind::kInput, 3, "mean"},
-                                 {Kind::kInput, 4, "variance"},
-                                 {Kind::kOutput, 0, "y"}},
-                                body, spec.device)},
-              {},
-              0};
 }
 
 }  // namespace shoal::gpu

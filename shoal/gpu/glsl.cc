@@ -189,8 +189,8 @@ std::string shader_text(const Launch& launch) {
     const Argument& argument = launch.arguments[i];
     const std::string& name = argument.name;
     const bool is_half = argument.storage == Storage::kF16;
-    const bool is_coherent =
-        groups_meet && (argument.kind == Kind::kScratch || argument.kind == Kind::kCounters);
+    const bool is_shared = launch.body.find("SHARED(" + name + ",") != launch.body.npos;
+    const bool is_coherent = groups_meet && (is_shared || argument.kind == Kind::kCounters);
     // What no item writes may be cached without asking for it again.
     const bool is_read = argument.kind == Kind::kInput || argument.kind == Kind::kTable;
     const std::string access = is_coherent ? "coherent " : is_read ? "restrict readonly " : "";

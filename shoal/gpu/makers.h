@@ -8,7 +8,7 @@
 namespace shoal::gpu {
 
 // A node and what is known of it. Inputs that are given, other than lists and scalars that
-// `Operator::reads_value` names, are f32 and not empty; so are the outputs.
+// `Operator::reads_value` names and indices, are f32 and not empty; so are the outputs.
 struct NodeSpec {
   const Graph& graph;
   const Node& node;
@@ -28,6 +28,7 @@ std::optional<Work> make_unary(const NodeSpec& spec);
 std::optional<Work> make_nary(const NodeSpec& spec);
 std::optional<Work> make_chain(const NodeSpec& spec);
 std::optional<Work> make_batch_normalization(const NodeSpec& spec);
+std::optional<Work> make_batch_normalization_backward(const NodeSpec& spec);
 std::optional<Work> make_reshape(const NodeSpec& spec);
 std::optional<Work> make_transpose(const NodeSpec& spec);
 std::optional<Work> make_concat(const NodeSpec& spec);
@@ -40,8 +41,14 @@ std::optional<Work> make_reduce(const NodeSpec& spec);
 std::optional<Work> make_global_pool(const NodeSpec& spec);
 std::optional<Work> make_softmax(const NodeSpec& spec);
 std::optional<Work> make_layer_normalization(const NodeSpec& spec);
+std::optional<Work> make_softmax_cross_entropy(const NodeSpec& spec);
+std::optional<Work> make_equal_as_float(const NodeSpec& spec);
+std::optional<Work> make_one_hot(const NodeSpec& spec);
 std::optional<Work> make_pool(const NodeSpec& spec);
+std::optional<Work> make_max_pool_backward(const NodeSpec& spec);
+std::optional<Work> make_average_pool_backward(const NodeSpec& spec);
 std::optional<Work> make_conv(const NodeSpec& spec);
+std::optional<Work> make_conv_weights(const NodeSpec& spec);
 std::optional<Work> make_mat_mul(const NodeSpec& spec);
 std::optional<Work> make_gemm(const NodeSpec& spec);
 std::optional<Work> make_attention(const NodeSpec& spec);

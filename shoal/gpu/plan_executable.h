@@ -7,7 +7,7 @@
 //   Buffer                                a buffer that it owns; get() is the API's handle
 //   make_buffer(bytes, what)              `what` names the buffer or the layer in failures
 //   make_constant(tensor, storage, what)  a buffer with these elements
-//   value_buffer(bytes, what), take_back(buffer)   for values that a caller may hold
+//   value_buffer(bytes, what), take_back(bytes, buffer)   for values that a caller may hold
 //   read(buffer, tensor)
 #pragma once
 
@@ -28,10 +28,10 @@ class ValueMemory final : public DeviceMemory {
  public:
   using Buffer = typename Context::Buffer;
 
-  ValueMemory(std::shared_ptr<const Context> context, Buffer buffer)
-      : context_(std::move(context)), buffer_(std::move(buffer)) {}
+  ValueMemory(std::shared_ptr<const Context> context, Buffer buffer, size_t bytes)
+      : context_(std::move(context)), buffer_(std::move(buffer)), bytes_(bytes) {}
   // All runs that used it have ended: they hold the value until then.
-  ~ValueMemory() override { context_->take_back(std::move(buffer_)); }
+  ~ValueMemory() override { context_->take_back(bytes_, std::move(buffer_)); }
   ValueMemory(const ValueMemory&) = delete;
   ValueMemory& operator=(const ValueMemory&) = delete;
   Status copy_to(Tensor& tensor) const override { return context_->read(buffer_, tensor); }
@@ -40,14 +40,15 @@ class ValueMemory final : public DeviceMemory {
  private:
   const std::shared_ptr<const Context> context_;
   Buffer buffer_;
+  const size_t bytes_;
 };
 
 // A tensor as a value of the device.
 template <class Context>
 Result<DeviceValue> upload(const std::shared_ptr<const Context>& context, const Tensor& tensor) {
   SHOAL_ASSIGN(auto buffer, context->make_constant(tensor, Storage::kF32, "a tensor to upload"));
-  return DeviceValue(tensor.type(),
-                     std::make_shared<ValueMemory<Context>>(context, std::move(buffer)));
+  return DeviceValue(tensor.type(), std::make_shared<ValueMemory<Context>>(
+                                        context, std::move(buffer), tensor.bytes().size()));
 }
 
 // Where a value lies.
@@ -156,7 +157,7 @@ class PlanExecutable : public Executable {
   Result<Handle> make_output(size_t output, DeviceValue& value) const {
     const auto& [name, type, constant] = plan_.graph[plan_.graph.outputs()[output]];
     SHOAL_ASSIGN(Buffer buffer, context_->value_buffer(type.bytes(), name));
-    auto memory = std::make_shared<ValueMemory<Context>>(context_, std::move(buffer));
+    auto memory = std::make_shared<ValueMemory<Context>>(context_, std::move(buffer), type.bytes());
     const Handle handle = memory->handle();
     value = DeviceValue(type, std::move(memory));
     return handle;

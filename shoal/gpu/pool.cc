@@ -1,5 +1,6 @@
 // MaxPool and AveragePool: an item per output, which walks the taps of its window that are not
-// padding.
+// padding. And their gradients: an item per input, which walks the windows that it is in, so that
+// no two items write to the same place. For a maximum it looks which element each of them took.
 #include <algorithm>
 
 #include "shoal/gpu/makers.h"
@@ -46,6 +47,84 @@ for (int kd = 0; kd < $kernel_d; ++kd) {
 $count_padding
 STORE(y, i, $result);
 )";
+
+// Element i of x, through all windows o whose tap k it is. $share adds what one of them gives.
+constexpr std::string_view kBackward = R"(const int w = i % $in_w;
+const int h = i / $in_w % $in_h;
+const int d = i / ($in_w * $in_h) % $in_d;
+const int from = i / ($in_w * $in_h * $in_d) * ($out_d * $out_h * $out_w);
+const int plane = i / ($in_w * $in_h * $in_d) * ($in_d * $in_h * $in_w);
+float sum = 0.0f;
+for (int kd = 0; kd < $kernel_d; ++kd) {
+  const int at_d = d + $pad_d - kd * $dilation_d;
+  const int od = at_d / $stride_d;
+  if (at_d < 0 || at_d % $stride_d != 0 || od >= $out_d) continue;
+  for (int kh = 0; kh < $kernel_h; ++kh) {
+    const int at_h = h + $pad_h - kh * $dilation_h;
+    const int oh = at_h / $stride_h;
+    if (at_h < 0 || at_h % $stride_h != 0 || oh >= $out_h) continue;
+    for (int kw = 0; kw < $kernel_w; ++kw) {
+      const int at_w = w + $pad_w - kw * $dilation_w;
+      const int ow = at_w / $stride_w;
+      if (at_w < 0 || at_w % $stride_w != 0 || ow >= $out_w) continue;
+      const float dy_o = LOAD(dy, from + (od * $out_h + oh) * $out_w + ow);
+$share
+    }
+  }
+}
+STORE(dx, i, sum);
+)";
+
+// Whether element i is the first of the largest in window o, as ops/extrema.h has it: a NaN is
+// larger than any number.
+constexpr std::string_view kTaken = R"(float value = 0.0f;
+int taken = -1;
+for (int td = 0; td < $kernel_d; ++td) {
+  const int xd = od * $stride_d - $pad_d + td * $dilation_d;
+  if (xd < 0 || xd >= $in_d) continue;
+  for (int th = 0; th < $kernel_h; ++th) {
+    const int xh = oh * $stride_h - $pad_h + th * $dilation_h;
+    if (xh < 0 || xh >= $in_h) continue;
+    for (int tw = 0; tw < $kernel_w; ++tw) {
+      const int xw = ow * $stride_w - $pad_w + tw * $dilation_w;
+      if (xw < 0 || xw >= $in_w) continue;
+      const int at = plane + (xd * $in_h + xh) * $in_w + xw;
+      const float b = LOAD(x, at);
+      if (taken < 0 || $is_larger) {
+        value = b;
+        taken = at;
+      }
+    }
+  }
+}
+if (taken == i) sum += dy_o;
+)";
+
+constexpr std::string_view kCountTaps = R"(int count = 0;
+for (int td = 0; td < $kernel_d; ++td) {
+  const int xd = od * $stride_d - $pad_d + td * $dilation_d;
+  if (xd < 0 || xd >= $in_d) continue;
+  for (int th = 0; th < $kernel_h; ++th) {
+    const int xh = oh * $stride_h - $pad_h + th * $dilation_h;
+    if (xh < 0 || xh >= $in_h) continue;
+    for (int tw = 0; tw < $kernel_w; ++tw) {
+      const int xw = ow * $stride_w - $pad_w + tw * $dilation_w;
+      if (xw >= 0 && xw < $in_w) ++count;
+    }
+  }
+}
+)";
+
+Work backward_work(const NodeSpec& spec, const ops::Window& window, std::string_view share,
+                   std::vector<Argument> arguments) {
+  std::map<std::string, std::string> values = numbers_of(window);
+  values["is_larger"] = "b > value || (b != b && value == value)";
+  values["share"] = filled(share, values);
+  arguments.push_back({Kind::kOutput, 0, "dx"});
+  return {"window",
+          {for_each_element(spec.output().count(), std::move(arguments), filled(kBackward, values),
+                            spec.device)}};
+}
 
 }  // namespace
 
@@ -94,6 +173,22 @@ std::optional<Work> make_pool(const NodeSpec& spec) {
                         filled(kPool, values), spec.device)},
       {},
       0};
+}
+
+std::optional<Work> make_max_pool_backward(const NodeSpec& spec) {
+  const ops::Window window = ops::window_of(spec.node, spec.shape(0));
+  if (!is_small(window)) return std::nullopt;
+  return backward_work(spec, window, kTaken, {{Kind::kInput, 0, "x"}, {Kind::kInput, 1, "dy"}});
+}
+
+std::optional<Work> make_average_pool_backward(const NodeSpec& spec) {
+  const ops::Window window = ops::window_of(spec.node, spec.output());
+  if (!is_small(window)) return std::nullopt;
+  const bool counts_padding = spec.node.integer("count_include_pad", 0) != 0;
+  return backward_work(spec, window,
+                       std::string(counts_padding ? kCountPadding : kCountTaps) +
+                           "if (count > 0) sum += dy_o / TO_FLOAT(count);\n",
+                       {{Kind::kInput, 0, "dy"}});
 }
 
 }  // namespace shoal::gpu

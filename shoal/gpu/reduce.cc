@@ -1,12 +1,10 @@
 // Operators that turn the elements of a line into one number, or need such a number: reductions,
-// softmax and normalizations. The items of a group share a line: each adds up every L-th element,
-// and a tree in local memory joins their sums. Without local memory, and for short lines, an item
-// does a line alone.
+// softmax and normalizations.
 #include "shoal/ops/nn/reduce.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "shoal/gpu/lines.h"
 #include "shoal/gpu/makers.h"
 #include "shoal/gpu/source.h"
 #include "shoal/ops/ops.h"
@@ -18,107 +16,36 @@ namespace {
 using Kind = Argument::Kind;
 using ops::Strides;
 
-// A choice of a tensor's axes.
-struct Axes {
-  Shape shape;
-  Strides strides;
-};
-
-class LineKernel {
- public:
-  LineKernel(const NodeSpec& spec, int64_t lines, int64_t length)
-      : device_(spec.device), lines_(lines), length_(length) {
-    constexpr int64_t kShort = 32, kMost = 128;
-    if (!device_.has_local_memory() || length < kShort) return;
-    const int64_t most = std::min({kMost, device_.max_group_items, length});
-    items_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
-  }
-
-  // One number from all elements: `value` of element j, `join`ed as a and b.
-  void reduce(const std::string& name, const std::string& start, const std::string& value,
-              const std::string& join) {
-    const std::map<std::string, std::string> values{
-        {"name", name}, {"start", start},       {"value", value},
-        {"join", join}, {"L", text_of(items_)}, {"n", text_of(length_)}};
-    body_ += filled(R"(float $name = $start;
-for (int j = item; j < $n; j += $L) {
-  const float a = $name;
-  const float b = $value;
-  $name = $join;
-}
-)",
-                    values);
-    if (items_ == 1) return;
-    body_ += filled(R"(LOCAL(sums, item) = $name;
-BARRIER;
-for (int s = $L / 2; s > 0; s /= 2) {
-  if (item < s) {
-    const float a = LOCAL(sums, item);
-    const float b = LOCAL(sums, item + s);
-    LOCAL(sums, item) = $join;
-  }
-  BARRIER;
-}
-$name = LOCAL(sums, 0);
-BARRIER;
-)",
-                    values);
-  }
-
-  void statement(const std::string& text) { body_ += text; }
-  void for_each(const std::string& text) {
-    body_ += "for (int j = item; j < " + text_of(length_) + "; j += " + text_of(items_) + ") {\n" +
-             text + "}\n";
-  }
-  void once(const std::string& text) {
-    body_ += items_ == 1 ? text : "if (item == 0) {\n" + text + "}\n";
-  }
-
-  Launch finish(std::vector<Argument> arguments) const {
-    if (items_ == 1) {
-      return for_each_element(lines_, std::move(arguments),
-                              "const int line = i;\nconst int item = 0;\n" + body_, device_);
-    }
-    return {std::move(arguments),
-            {{"sums", items_}},
-            "const int line = GROUP(0);\nconst int item = ITEM(0);\n" + body_,
-            {lines_, 1, 1},
-            {items_, 1, 1}};
-  }
-
- private:
-  const Capabilities& device_;
-  const int64_t lines_, length_;
-  int64_t items_ = 1;
-  std::string body_;
-};
-
-constexpr const char *kSum = "a + b", *kLarger = "(b > a || b != b ? b : a)",
+constexpr const char *kLarger = "(b > a || b != b ? b : a)",
                      *kSmaller = "(b < a || b != b ? b : a)";
 
-struct Reduction {
+struct Rule {
   const Operator* op;
   const char *start, *join;
 };
-const Reduction kReductions[] = {
+const Rule kRules[] = {
     {&ops::global_average_pool, "0.0f", kSum}, {&ops::global_max_pool, "-INFINITY", kLarger},
     {&ops::reduce_max, "-INFINITY", kLarger},  {&ops::reduce_mean, "0.0f", kSum},
     {&ops::reduce_min, "INFINITY", kSmaller},  {&ops::reduce_sum, "0.0f", kSum},
     {&ops::reduce_sum_square, "0.0f", kSum},
 };
 
-Work reduction_work(const NodeSpec& spec, const Axes& kept, const Axes& gone) {
-  const auto* reduction = std::ranges::find(kReductions, spec.node.op, &Reduction::op);
+Work reduction_work(const NodeSpec& spec, Axes kept, Axes gone) {
+  const auto* rule = std::ranges::find(kRules, spec.node.op, &Rule::op);
   const bool is_mean =
       spec.node.op == &ops::reduce_mean || spec.node.op == &ops::global_average_pool;
-  LineKernel kernel(spec, kept.shape.count(), gone.shape.count());
-  kernel.statement("const int base = " + offset_text(kept.shape, kept.strides, "line") + ";\n");
-  const std::string e = "LOAD(x, base + " + offset_text(gone.shape, gone.strides, "j") + ")";
-  kernel.reduce("total", reduction->start,
-                spec.node.op == &ops::reduce_sum_square ? e + " * " + e : e, reduction->join);
-  kernel.once("STORE(y, line, total" +
-              (is_mean ? " / " + text_of(static_cast<float>(gone.shape.count())) : "") + ");\n");
-  return {"lines", {kernel.finish({{Kind::kInput, 0, "x"}, {Kind::kOutput, 0, "y"}})}, {}, 0};
+  const std::string count = text_of(static_cast<float>(gone.shape.count()));
+  Work work{.kernel = "lines"};
+  add_reduction({.from = {Kind::kInput, 0, "x"},
+                 .to = {Kind::kOutput, 0, "y"},
+                 .kept = std::move(kept),
+                 .gone = std::move(gone),
+                 .start = rule->start,
+                 .join = rule->join,
+                 .value = spec.node.op == &ops::reduce_sum_square ? "e * e" : "e",
+                 .finish = is_mean ? "total / " + count : "total"},
+                spec.device, work);
+  return work;
 }
 
 // A row-major tensor as lines along one axis: element j of a line is at base + j * step.
@@ -162,7 +89,7 @@ std::optional<Work> make_softmax(const NodeSpec& spec) {
   if (shape.rank() == 0) return std::nullopt;
   const Lines lines = lines_of(shape, ops::axis_in(spec.node.integer("axis", -1), shape.rank()));
   const std::string at = "base + j * " + text_of(lines.step), x = "LOAD(x, " + at + ")";
-  LineKernel kernel(spec, lines.count, lines.length);
+  LineKernel kernel(spec.device, lines.count, lines.length);
   kernel.statement("const int base = " + lines.base + ";\n");
   kernel.reduce("top", "-INFINITY", x, "(b > a ? b : a)");
   kernel.reduce("total", "0.0f", "exp(" + x + " - top)", kSum);
@@ -181,7 +108,7 @@ std::optional<Work> make_layer_normalization(const NodeSpec& spec) {
   const size_t axis = ops::axis_in(spec.node.integer("axis", -1), shape.rank());
   const int64_t length = shape.count(axis, shape.rank());
   const std::string n = text_of(static_cast<float>(length));
-  LineKernel kernel(spec, shape.count() / length, length);
+  LineKernel kernel(spec.device, shape.count() / length, length);
   kernel.statement("const int base = line * " + text_of(length) + ";\n");
   if (spec.node.op == &ops::layer_normalization) {
     kernel.reduce("mean", "0.0f", "LOAD(x, base + j)", kSum);

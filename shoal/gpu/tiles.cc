@@ -258,7 +258,7 @@ std::string store_text(const Tile& tile, const TileProduct& product) {
 
 // The sums of all parts, in their order, for the last group that arrives; the others end here.
 // Element e of item i is at e * items + i, so that neighbours write neighbours.
-std::string join_text(const Cut& cut) {
+std::string join_text(const Cut& cut, const TileProduct& product) {
   const Tile& tile = cut.tile;
   std::string write, clear, add;
   int64_t e = 0;
@@ -274,7 +274,7 @@ std::string join_text(const Cut& cut) {
     }
   }
   return filled(R"(const int tile = (z * GROUPS(1) + GROUP(1)) * GROUPS(0) + GROUP(0);
-const int part_at = (tile * $parts + part) * $elements;
+const int part_at = $scratch + (tile * $parts + part) * $elements;
 $write
 BARRIER_ALL;
 if (item == 0) {
@@ -288,11 +288,12 @@ BARRIER_ALL;
 if (LOCAL(arrived, 0) != $last) return;
 $clear
 for (int p = 0; p < $parts; ++p) {
-const int from = (tile * $parts + p) * $elements;
+const int from = $scratch + (tile * $parts + p) * $elements;
 $add
 }
 )",
                 {{"parts", text_of(cut.parts)},
+                 {"scratch", text_of(product.scratch)},
                  {"elements", text_of(tile.rows * tile.columns)},
                  {"last_int", text_of(cut.parts - 1)},
                  {"last", text_of(static_cast<float>(cut.parts - 1))},
@@ -360,7 +361,7 @@ $join$finish)",
                  {"store", a.store("a_next") + b.store("b_next")},
                  {"load", a.load(product.k) + b.load(product.k)},
                  {"multiply", multiply_text(tile, product)},
-                 {"join", cut.parts == 1 ? "" : join_text(cut)},
+                 {"join", cut.parts == 1 ? "" : join_text(cut, product)},
                  {"finish", store_text(tile, product)}});
 }
 
@@ -379,7 +380,7 @@ std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument>
   const std::optional<Cut> cut = choose(product, device);
   if (!cut) return std::nullopt;
   const Tile& tile = cut->tile;
-  Work work{.kernel = "tiles"};
+  Work work{.kernel = "tiles", .scratch = product.scratch};
   std::vector<LocalArray> locals{{"a_tile", 2 * a_elements(tile, product)},
                                  {"b_tile", 2 * b_elements(tile, product)}};
   if (cut->parts > 1) {
@@ -388,7 +389,7 @@ std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument>
     locals.push_back({"arrived", 1});
     work.kernel = "tiles/" + std::to_string(cut->parts);
     work.counters = cut->tiles(product);
-    work.scratch = work.counters * cut->parts * tile.rows * tile.columns;
+    work.scratch += work.counters * cut->parts * tile.rows * tile.columns;
   }
   work.launches.push_back({std::move(arguments),
                            std::move(locals),

@@ -27,6 +27,7 @@ struct TileProduct {
   // Statements that turn the float `value` of row `r` and column `j` into what y has at `at`.
   std::string finish;
   bool in_fours = false;  // four columns, from a multiple of four on, are neighbours in y
+  int64_t scratch = 0;    // elements of scratch memory, from its first on, that others use
 };
 
 // A step takes a divisor of this many k; where their number is a multiple of it, no step has k of

@@ -5,6 +5,7 @@
 
 #include "shoal/cpu/elementwise/elementwise_chain.h"
 #include "shoal/gpu/functions.h"
+#include "shoal/gpu/lower.h"
 #include "shoal/gpu/makers.h"
 #include "shoal/ops/ops.h"
 
@@ -19,14 +20,20 @@ struct Entry {
 const Entry kEntries[] = {
     {&cpu::elementwise_chain, make_chain},
     {&ops::attention, make_attention},
+    {&equal_as_float, make_equal_as_float},
     {&ops::average_pool, make_pool},
+    {&ops::average_pool_backward, make_average_pool_backward},
     {&ops::batch_normalization, make_batch_normalization},
+    {&ops::batch_normalization_backward, make_batch_normalization_backward},
     {&ops::concat, make_concat},
     {&ops::conv, make_conv},
+    {&ops::conv_transpose, make_conv},
+    {&ops::conv_weights_backward, make_conv_weights},
     {&ops::dropout, make_reshape},
     {&ops::expand, make_expand},
     {&ops::flatten, make_reshape},
     {&ops::fused_conv, make_conv},
+    {&ops::fused_conv_transpose, make_conv},
     {&ops::fused_gemm, make_gemm},
     {&ops::fused_mat_mul, make_mat_mul},
     {&ops::gemm, make_gemm},
@@ -37,6 +44,8 @@ const Entry kEntries[] = {
     {&ops::log_softmax, make_softmax},
     {&ops::mat_mul, make_mat_mul},
     {&ops::max_pool, make_pool},
+    {&ops::max_pool_backward, make_max_pool_backward},
+    {&ops::one_hot, make_one_hot},
     {&ops::pad_, make_pad},
     {&ops::reduce_max, make_reduce},
     {&ops::reduce_mean, make_reduce},
@@ -48,6 +57,7 @@ const Entry kEntries[] = {
     {&ops::rms_normalization, make_layer_normalization},
     {&ops::slice, make_slice},
     {&ops::softmax, make_softmax},
+    {&ops::softmax_cross_entropy_loss, make_softmax_cross_entropy},
     {&ops::split_, make_split},
     {&ops::squeeze, make_reshape},
     {&ops::transpose, make_transpose},
@@ -70,6 +80,20 @@ int64_t most_elements(const Capabilities& device) {
 bool fits(const TensorType& type, const Capabilities& device) {
   const int64_t count = type.shape.count();
   return type.dtype == DType::kF32 && count > 0 && count <= most_elements(device);
+}
+
+// Indices of elements or classes, which kernels read as ints.
+bool is_index(const Operator* op, size_t input) {
+  if (op == &equal_as_float || op == &ops::softmax_cross_entropy_loss) {
+    return op == &equal_as_float || input == 1;
+  }
+  return op == &ops::one_hot && input == 0;
+}
+
+bool fits_as_index(const TensorType& type, const Capabilities& device) {
+  const int64_t count = type.shape.count();
+  return (type.dtype == DType::kI64 || type.dtype == DType::kI32) && count > 0 &&
+         count <= most_elements(device) / 2;
 }
 
 // Grids are limited along the axes but the first.
@@ -99,13 +123,20 @@ std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabili
   if (make == nullptr) return std::nullopt;
   const NodeSpec spec{graph,  node,   graph.operands(node.inputs), graph.types(node.outputs),
                       device, in_half};
+  const bool is_renaming = make == make_reshape;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     const Operand& input = spec.inputs[i];
-    if (input.given && !(is_setting(node, i) ? input.value != nullptr : fits(input.type, device))) {
-      return std::nullopt;
-    }
+    if (!input.given) continue;
+    const bool may_be_index = is_index(node.op, i) || (is_renaming && i == 0);
+    const bool is_known = is_setting(node, i)
+                              ? input.value != nullptr
+                              : (fits(input.type, device) && !is_index(node.op, i)) ||
+                                    (may_be_index && fits_as_index(input.type, device));
+    if (!is_known) return std::nullopt;
   }
-  const auto fits_here = [&](const TensorType& type) { return fits(type, device); };
+  const auto fits_here = [&](const TensorType& type) {
+    return fits(type, device) || (is_renaming && fits_as_index(type, device));
+  };
   if (!std::ranges::all_of(spec.outputs, fits_here)) return std::nullopt;
   std::optional<Work> work = make(spec);
   if (!work || work->scratch > most_elements(device)) return std::nullopt;

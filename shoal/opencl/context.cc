@@ -170,6 +170,7 @@ Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> a
   context->api = api;
   context->device = chosen.device;
   context->description = chosen.description;
+  context->spare.limit(chosen.description.memory_bytes);
   context->programs = options.programs;
   context->precision = options.precision;
   context->f32_layers = options.f32_layers;
@@ -203,10 +204,15 @@ Result<BufferHandle> Context::make_buffer(size_t bytes, std::string_view what) c
   return buffer;
 }
 
+Result<BufferHandle> Context::value_buffer(size_t bytes, std::string_view what) const {
+  if (auto buffer = spare.take(bytes)) return *std::move(buffer);
+  return make_buffer(bytes, what);
+}
+
 Result<BufferHandle> Context::make_constant(const Tensor& tensor, gpu::Storage storage,
                                             std::string_view what) const {
   const Tensor stored = gpu::stored(tensor, storage);
-  SHOAL_ASSIGN(BufferHandle buffer, make_buffer(stored.bytes().size(), what));
+  SHOAL_ASSIGN(BufferHandle buffer, value_buffer(stored.bytes().size(), what));
   SHOAL_TRY(write(buffer.get(), stored).at(std::string(what)));
   return buffer;
 }

@@ -8,6 +8,7 @@
 #include "shoal/device/device.h"
 #include "shoal/gpu/plan.h"
 #include "shoal/gpu/source.h"
+#include "shoal/gpu/spare_buffers.h"
 #include "shoal/gpu/work.h"
 #include "shoal/opencl/handle.h"
 #include "shoal/opencl/opencl.h"
@@ -29,6 +30,7 @@ struct Context {
   int64_t largest_buffer = 0;  // in bytes
   bool unified_memory = false;
   std::filesystem::path programs;  // empty: programs are not kept
+  mutable gpu::SpareBuffers<BufferHandle> spare;
 
   gpu::PlanOptions plan_options() const {
     return {capabilities, description.name, precision, f32_layers, alignment};
@@ -36,11 +38,9 @@ struct Context {
 
   // `what` names the buffer or the layer in failures.
   Result<BufferHandle> make_buffer(size_t bytes, std::string_view what) const;
-  // For a value that a caller may hold, and from it: drivers of OpenCL keep memory themselves.
-  Result<BufferHandle> value_buffer(size_t bytes, std::string_view what) const {
-    return make_buffer(bytes, what);
-  }
-  void take_back(BufferHandle) const {}
+  // For a value that a caller may hold, and from it when nobody uses it any more.
+  Result<BufferHandle> value_buffer(size_t bytes, std::string_view what) const;
+  void take_back(size_t bytes, BufferHandle buffer) const { spare.keep(bytes, std::move(buffer)); }
   // A buffer with the elements of a tensor, those of f32 stored as this says.
   Result<BufferHandle> make_constant(const Tensor& tensor, gpu::Storage storage,
                                      std::string_view what) const;

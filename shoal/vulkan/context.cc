@@ -14,7 +14,7 @@
 namespace shoal::vulkan {
 namespace {
 
-// Of memory for copies, and of buffers that no value has, each.
+// Of memory for copies.
 constexpr size_t kMostKept = size_t{64} << 20;
 
 constexpr uint32_t kVersion = VK_API_VERSION_1_1;
@@ -196,6 +196,7 @@ Result<std::shared_ptr<const Context>> Context::open(std::shared_ptr<const Api> 
                                                      const VulkanOptions& options) {
   auto context = std::make_shared<Context>(std::move(api), options);
   SHOAL_TRY(context->choose(options.index));
+  context->spare_.limit(context->description_.memory_bytes);
   SHOAL_TRY(context->read_limits());
   SHOAL_TRY(context->read_queue());
   SHOAL_TRY(context->read_memory());
@@ -372,23 +373,12 @@ Result<Buffer> Context::make_buffer(size_t bytes, BufferUse use, std::string_vie
 }
 
 Result<Buffer> Context::value_buffer(size_t bytes, std::string_view what) const {
-  {
-    const std::lock_guard lock(spare_mutex_);
-    if (const auto found = spare_.find(bytes); found != spare_.end()) {
-      Buffer buffer = std::move(found->second);
-      spare_.erase(found);
-      spare_bytes_ -= bytes;
-      return buffer;
-    }
-  }
+  if (auto spare = spare_.take(bytes)) return *std::move(spare);
   return make_buffer(bytes, what);
 }
 
-void Context::take_back(Buffer buffer) const {
-  const std::lock_guard lock(spare_mutex_);
-  if (spare_bytes_ + buffer.bytes > kMostKept) return;
-  spare_bytes_ += buffer.bytes;
-  spare_.emplace(buffer.bytes, std::move(buffer));
+void Context::take_back(size_t bytes, Buffer buffer) const {
+  spare_.keep(bytes, std::move(buffer));
 }
 
 Result<Buffer> Context::make_constant(const Tensor& tensor, gpu::Storage storage,

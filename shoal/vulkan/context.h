@@ -11,6 +11,7 @@
 
 #include "shoal/device/device.h"
 #include "shoal/gpu/plan.h"
+#include "shoal/gpu/spare_buffers.h"
 #include "shoal/vulkan/handle.h"
 #include "shoal/vulkan/vulkan.h"
 
@@ -74,7 +75,7 @@ class Context {
   // A buffer of the device for a value, one that take_back() was given if there is one of this
   // size: a driver takes longer to make one than to compute small values.
   Result<Buffer> value_buffer(size_t bytes, std::string_view what) const;
-  void take_back(Buffer buffer) const;
+  void take_back(size_t bytes, Buffer buffer) const;
   // A buffer with the elements of a tensor, those of f32 stored as this says.
   Result<Buffer> make_constant(const Tensor& tensor, gpu::Storage storage,
                                std::string_view what) const;
@@ -129,9 +130,7 @@ class Context {
   uint64_t tick_mask_ = 0;
   std::string identity_;
   mutable Staging upload_, download_;
-  mutable std::mutex spare_mutex_;
-  mutable std::multimap<size_t, Buffer> spare_;  // by bytes
-  mutable size_t spare_bytes_ = 0;
+  mutable gpu::SpareBuffers<Buffer> spare_;
 };
 
 // What was written before is seen by what is read after, on the device.

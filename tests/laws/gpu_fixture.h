@@ -12,6 +12,8 @@
 #include "shoal/device/hybrid.h"
 #include "shoal/gpu/options.h"
 #include "shoal/passes/passes.h"
+#include "shoal/train/step_graph.h"
+#include "shoal/train/update_graph.h"
 #include "small_network.h"
 
 namespace shoal::laws {
@@ -108,6 +110,61 @@ inline void expect_network_as_on_the_cpu(std::unique_ptr<Device> gpu, const std:
   };
   const std::vector<Tensor> got = run(*hybrid), want = run(*make_reference_device());
   for (size_t i = 0; i < want.size(); ++i) expect_same(got[i], want[i], 1e-4f);
+}
+
+// A step of training a small network, the optimiser's update included: scores, loss, statistics,
+// weights and memories after it.
+inline Graph training_step(const std::string& name, const train::OptimizerOptions& optimizer) {
+  const auto network = small_network(name, 4, 0.25);
+  EXPECT_TRUE(network.ok()) << network.status().message();
+  const auto step = train::make_step_graph(*network);
+  EXPECT_TRUE(step.ok()) << step.status().message();
+  return train::add_update(step->graph, step->parameters.size(), optimizer)->graph;
+}
+
+inline const train::OptimizerOptions kSgd{.rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+inline const train::OptimizerOptions kAdam{
+    .rule = train::OptimizerOptions::Rule::kAdam, .rate = 0.1f, .max_norm = 1};
+
+// The device takes every node of a step, so that nothing crosses.
+inline void expect_whole_steps(const Device& device) {
+  for (const char* name : {"lenet5", "convnet", "resnet20", "vgg16cifar"}) {
+    for (const train::OptimizerOptions& optimizer : {kSgd, kAdam}) {
+      const Graph step = training_step(name, optimizer);
+      for (const Node& node : step.nodes()) {
+        EXPECT_TRUE(device.supports(step, node)) << name << ": " << place_of(step, node);
+      }
+    }
+  }
+}
+
+inline void expect_step_as_the_reference(std::unique_ptr<Device> gpu, const std::string& name,
+                                         const train::OptimizerOptions& optimizer) {
+  const auto hybrid = make_hybrid_device(std::move(gpu), make_reference_device());
+  const Graph graph = training_step(name, optimizer);
+  std::vector<Tensor> inputs;
+  Rng rng(5);
+  for (ValueId id : graph.inputs()) {
+    const auto& [shape, dtype] = std::pair(graph[id].type.shape, graph[id].type.dtype);
+    const bool is_memory = graph[id].name.ends_with(".square");
+    inputs.push_back(dtype == DType::kI64
+                         ? Tensor::of<int64_t>(shape, random_ints(rng, 4, 0, 9))
+                         : random_tensor(rng, shape, is_memory ? 0.1f : -0.5f, 0.5f));
+  }
+  const auto run = [&](Device& device) {
+    auto executable = device.compile(graph);
+    EXPECT_TRUE(executable.ok()) << executable.status().message();
+    std::vector<Tensor> outputs(graph.outputs().size());
+    const Status status = (*executable)->run(inputs, outputs, {});
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(crossings_of(**executable).values, 0) << "the fallback had to help";
+    return outputs;
+  };
+  const std::vector<Tensor> got = run(*hybrid), want = run(*make_reference_device());
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE(graph[graph.outputs()[i]].name);
+    expect_same(got[i], want[i], 1e-4f);
+  }
 }
 
 inline std::string local_memory_name(const testing::TestParamInfo<GpuLocalMemory>& param) {
