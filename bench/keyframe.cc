@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,6 +37,18 @@ using Clock = std::chrono::steady_clock;
 using delta::Grid;
 using delta::TileMask;
 
+// Of this thread alone: others do not count that use the machine at the same time.
+double cpu_ms_of(const std::function<void()>& run) {
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+  };
+  const double begin = now();
+  run();
+  return now() - begin;
+}
+
 double ms_of(const std::function<void()>& run) {
   const Clock::time_point begin = Clock::now();
   run();
@@ -53,33 +66,36 @@ Tensor normal(const Shape& shape, uint64_t seed) {
   return tensor;
 }
 
-// About this share of a plane: a rectangle as of an object, four of them, or tiles anywhere.
-TileMask mask_of(const std::string& form, double share, int64_t height, int64_t width) {
-  Grid grid{.height = height, .width = width};
+// This share of a plane: a rectangle as of an object, four of them, which begin and end anywhere,
+// or tiles of the kernel, wherever they are.
+TileMask mask_of(const std::string& form, double share, const Grid& tiles) {
+  const Grid pixels{.height = tiles.height, .width = tiles.width};
+  const auto rows = static_cast<double>(pixels.height), columns = static_cast<double>(pixels.width);
+  if (form == "tiles") {
+    TileMask mask(tiles);
+    const auto count = static_cast<uint64_t>(tiles.rows() * tiles.columns());
+    const RandomStream random(1, 2);
+    for (uint64_t i = 0; mask.share() < share; ++i) {
+      const auto at = static_cast<int64_t>(random.below(count, i));
+      mask.set(at / tiles.columns(), at % tiles.columns());
+    }
+    return mask;
+  }
   std::vector<cpu::Rectangle> boxes;
   const double side = std::sqrt(share);
-  const auto box = [&](double y, double x, double h, double w) {
-    const auto rows = static_cast<double>(height), columns = static_cast<double>(width);
-    boxes.push_back({{std::lround(y * rows), std::lround((y + h) * rows)},
-                     {std::lround(x * columns), std::lround((x + w) * columns)}});
+  const auto box = [&](double y, double x, double part) {
+    boxes.push_back({{std::lround(y * rows), std::lround((y + part) * rows)},
+                     {std::lround(x * columns), std::lround((x + part) * columns)}});
   };
-  if (form == "box") box((1 - side) / 2, (1 - side) / 2, side, side);
-  if (form == "4 boxes") {
-    for (const double y : {0.0, 0.5}) {
-      for (const double x : {0.0, 0.5}) box(y + 0.03, x + 0.03, side / 2, side / 2);
+  if (form == "box") {
+    box((1 - side) / 2, (1 - side) / 2, side);
+  } else {
+    const double gap = (1 - side) / 4;  // around each
+    for (const double y : {gap, 0.5 + gap}) {
+      for (const double x : {gap, 0.5 + gap}) box(y, x, side / 2);
     }
   }
-  if (form != "tiles") return keyframe::box_mask(grid, boxes, 0);
-  grid.tile_height = grid.tile_width = 6;
-  TileMask mask(grid);
-  const RandomStream random(1, 2);
-  for (int64_t row = 0; row < grid.rows(); ++row) {
-    for (int64_t column = 0; column < grid.columns(); ++column) {
-      const auto number = static_cast<uint64_t>(row * grid.columns() + column);
-      mask.set(row, column, static_cast<double>(random.below(1000, number)) < 1000 * share);
-    }
-  }
-  return mask;
+  return keyframe::box_mask(pixels, boxes, 0);
 }
 
 Status measure_sparse() {
@@ -93,20 +109,26 @@ Status measure_sparse() {
   SHOAL_ASSIGN(auto sparse, keyframe::SparseNetwork::compile(graph, *device));
   const Tensor input = normal({1, kChannels, kHeight, kWidth}, 2);
   std::vector<Tensor> outputs(1);
+  Tensor output;
+  const Grid tiles = sparse.computed(TileMask({.height = kHeight, .width = kWidth})).grid();
   for (const double share : {1.0, 0.5, 0.2}) {
     for (const std::string form : {"box", "4 boxes", "tiles"}) {
-      const TileMask mask = mask_of(form, share, kHeight, kWidth);
+      const TileMask mask = mask_of(form, share, tiles);
       const double computed = sparse.computed(mask).share();
       std::vector<double> whole, masked;
       for (int i = 0; i < 41; ++i) {
-        whole.push_back(ms_of([&] { static_cast<void>(dense->run({&input, 1}, outputs, {})); }));
-        masked.push_back(ms_of([&] { static_cast<void>(sparse.run(input, mask)); }));
+        whole.push_back(cpu_ms_of([&] {
+          static_cast<void>(dense->run({&input, 1}, outputs, {}));
+        }));
+        masked.push_back(cpu_ms_of([&] { static_cast<void>(sparse.run(input, mask, output)); }));
       }
       std::printf(
-          "{\"mask\": \"%s\", \"share\": %.3f, \"computed\": %.3f, \"dense_ms\": %.3f, "
+          "{\"mask\": \"%s\", \"tile\": %d, \"share\": %.3f, \"computed\": %.3f, \"dense_ms\": "
+          "%.3f, "
           "\"ms\": %.3f, \"ratio\": %.2f, \"ratio_of_best\": %.2f}\n",
-          form.c_str(), mask.share(), computed, quantile(whole, 0.5), quantile(masked, 0.5),
-          quantile(whole, 0.5) / quantile(masked, 0.5), quantile(whole, 0) / quantile(masked, 0));
+          form.c_str(), static_cast<int>(tiles.tile_height), mask.share(), computed,
+          quantile(whole, 0.5), quantile(masked, 0.5), quantile(whole, 0.5) / quantile(masked, 0.5),
+          quantile(whole, 0) / quantile(masked, 0));
     }
   }
   return {};
@@ -138,9 +160,9 @@ Status measure_flow() {
     keyframe::Flow flow;
     std::vector<double> luma, estimate, warp;
     for (int i = 0; i < 21; ++i) {
-      luma.push_back(ms_of([&] { static_cast<void>(keyframe::luma_of(image)); }));
-      estimate.push_back(ms_of([&] { flow = keyframe::estimate_flow(then, now); }));
-      warp.push_back(ms_of([&] { static_cast<void>(keyframe::warp(features, flow)); }));
+      luma.push_back(cpu_ms_of([&] { static_cast<void>(keyframe::luma_of(image)); }));
+      estimate.push_back(cpu_ms_of([&] { flow = keyframe::estimate_flow(then, now); }));
+      warp.push_back(cpu_ms_of([&] { static_cast<void>(keyframe::warp(features, flow)); }));
     }
     std::printf(
         "{\"height\": %d, \"width\": %d, \"luma_ms\": %.3f, \"flow_ms\": %.3f, "

@@ -14,6 +14,14 @@ size_t place_of(size_t bytes) {
 
 }  // namespace
 
+void KeptValues::bind(ValueId id, const Tensor& tensor) {
+  SHOAL_CHECK(tensor.type() == at(id).type());
+  at(id) = tensor;
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    if (ids_[i] == id) frame_->tensors[i] = tensor;
+  }
+}
+
 cpu::KernelArgs KeptValues::args_of(const cpu::CpuExecutable::Step& step) {
   const std::span<Tensor> tensors(frame_->tensors);
   return {tensors.subspan(step.first, step.inputs),
@@ -43,6 +51,7 @@ Result<KeptValues> keep_values(const cpu::CpuExecutable& executable) {
   for (const Node& node : graph.nodes()) {
     for (const auto* ids : {&node.inputs, &node.outputs}) {
       for (const ValueId id : *ids) {
+        kept.ids_.push_back(id);
         kept.frame_->tensors.push_back(id == kNoValue ? Tensor() : kept.at(id));
       }
     }

@@ -19,6 +19,10 @@ class KeptValues {
  public:
   Tensor& at(ValueId id) { return values_[static_cast<size_t>(id)]; }
 
+  // Takes the elements of an input from there, or writes those of another value there, from now on.
+  // REQUIRES: the tensor has the value's type and outlives the steps that use it.
+  void bind(ValueId id, const Tensor& tensor);
+
   // What the kernel of a step reads and writes.
   cpu::KernelArgs args_of(const cpu::CpuExecutable::Step& step);
 
@@ -27,6 +31,7 @@ class KeptValues {
 
   std::vector<Tensor> values_;         // by id
   std::unique_ptr<cpu::Frame> frame_;  // their memory, and the tensors of all steps
+  std::vector<ValueId> ids_;           // of these tensors
 };
 
 // Allocates all values, one after the other. Fails with kExhausted. REQUIRES: `executable` outlives

@@ -23,8 +23,15 @@ Result<SparseNetwork> SparseNetwork::compile(const Graph& graph, Device& device,
   if (network.whole_ == nullptr) {
     return Status(Code::kUnsupported, "only a CPU can leave out parts of what it computes");
   }
-  SHOAL_ASSIGN(network.values_, delta::keep_values(*network.whole_));
   const Graph& carried_out = network.whole_->graph();
+  const auto makes_output = [&](const Node& node) {
+    return carried_out.outputs().size() == 1 &&
+           std::ranges::find(node.outputs, carried_out.outputs()[0]) != node.outputs.end();
+  };
+  if (carried_out.inputs().size() != 1 || std::ranges::none_of(carried_out.nodes(), makes_output)) {
+    return Status(Code::kUnsupported, "a sparse network has one input and computes one output");
+  }
+  SHOAL_ASSIGN(network.values_, delta::keep_values(*network.whole_));
   for (size_t i = 0; i < carried_out.nodes().size(); ++i) {
     const Node& node = carried_out.nodes()[i];
     const auto* kernel =
@@ -45,12 +52,11 @@ TileMask SparseNetwork::computed(const TileMask& mask) const {
   return regridded(mask, grids_[static_cast<size_t>(kernels_.rend() - last) - 1]);
 }
 
-Result<std::vector<Tensor>> SparseNetwork::run(const Tensor& input, const TileMask& mask) {
+Status SparseNetwork::run(const Tensor& input, const TileMask& mask, Tensor& output) {
   const Graph& graph = whole_->graph();
-  SHOAL_CHECK(graph.inputs().size() == 1);
-  Tensor& x = values_.at(graph.inputs()[0]);
-  SHOAL_CHECK(input.type() == x.type());
-  std::ranges::copy(input.bytes(), x.bytes().begin());
+  if (!output.defined()) output = Tensor::uninitialized(graph[graph.outputs()[0]].type);
+  values_.bind(graph.inputs()[0], input);
+  values_.bind(graph.outputs()[0], output);
   for (size_t i = 0; i < kernels_.size(); ++i) {
     const cpu::CpuExecutable::Step& step = whole_->steps()[i];
     const cpu::KernelArgs args = values_.args_of(step);
@@ -63,9 +69,7 @@ Result<std::vector<Tensor>> SparseNetwork::run(const Tensor& input, const TileMa
     std::memset(y.bytes().data(), 0, y.bytes().size());
     kernels_[i]->run_in(args, tiles.rectangles());
   }
-  std::vector<Tensor> outputs;
-  for (const ValueId id : graph.outputs()) outputs.push_back(values_.at(id).clone());
-  return outputs;
+  return {};
 }
 
 }  // namespace shoal::keyframe

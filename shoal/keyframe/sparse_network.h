@@ -25,7 +25,8 @@ namespace shoal::keyframe {
 // Thread-compatible.
 class SparseNetwork {
  public:
-  // kUnsupported if the device is no CPU; fails as it does. `most_tile`: rows and columns of a
+  // kUnsupported if the device is no CPU, or the graph has not one input and one output that a node
+  // computes; fails as the device does. `most_tile`: rows and columns of a
   // tile, at most, unless a kernel wants more.
   static Result<SparseNetwork> compile(const Graph& graph, Device& device, int64_t most_tile = 8);
 
@@ -33,9 +34,10 @@ class SparseNetwork {
   // all tiles set, or none that can be left out, everything is computed.
   delta::TileMask computed(const delta::TileMask& mask) const;
 
-  // Runs where the mask of the input says so. Fails as the device does. REQUIRES: the input has the
-  // graph's type, and the mask covers its plane.
-  Result<std::vector<Tensor>> run(const Tensor& input, const delta::TileMask& mask);
+  // Runs where the mask of the input says so. Outputs that are defined are written into, others are
+  // made. Fails as the device does. REQUIRES: the input has the graph's type, the mask covers its
+  // plane, and there is one output.
+  Status run(const Tensor& input, const delta::TileMask& mask, Tensor& output);
 
  private:
   explicit SparseNetwork(std::unique_ptr<Executable> executable);
