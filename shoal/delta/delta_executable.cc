@@ -8,7 +8,6 @@
 #include <chrono>
 #include <utility>
 
-#include "shoal/base/round_up.h"
 #include "shoal/delta/plane.h"
 
 namespace shoal::delta {
@@ -19,21 +18,6 @@ using cpu::Rectangle;
 
 // Share of the pixels from which on a node is computed whole.
 constexpr double kMostTiles = 0.9;
-
-// Tiles of small planes are small: late layers have few pixels and many channels. Kernels like long
-// rows.
-int64_t tile_of(int64_t extent, int64_t least, int64_t most, int64_t granule) {
-  constexpr int64_t kTiles = 16;
-  const int64_t tile = std::clamp(ceil_div(extent, kTiles), std::min(least, most), most);
-  return std::max(tile / granule, int64_t{1}) * granule;
-}
-
-Grid grid_of(const Shape& shape, int64_t most, int64_t granule) {
-  Grid grid = plane_of(shape);
-  grid.tile_height = tile_of(grid.height, 1, most, granule);
-  grid.tile_width = tile_of(grid.width, 4, most, granule);
-  return grid;
-}
 
 Tensor borrowed(const TensorType& type, const std::byte* data) {
   return Tensor::view(type, data, nullptr);
@@ -65,7 +49,7 @@ DeltaExecutable::DeltaExecutable(std::unique_ptr<cpu::CpuExecutable> whole,
   for (const ValueId id : graph().inputs()) {
     const Shape& shape = graph()[id].type.shape;
     value(id).changed = TileMask(uses_histograms(id) ? blocks_of(shape, options_.histograms->side)
-                                                     : grid_of(shape, options_.tile, 1));
+                                                     : tiles_of(shape, options_.tile, 1));
   }
   for (size_t i = 0; i < graph().nodes().size(); ++i) {
     add_layer(graph().nodes()[i], *whole_->steps()[i].kernel);
@@ -78,7 +62,7 @@ void DeltaExecutable::add_layer(const Node& node, const cpu::Kernel& kernel) {
       types.size() == 1 ? dynamic_cast<const cpu::RectangleKernel*>(&kernel) : nullptr;
   const int64_t granule = by_tiles != nullptr ? by_tiles->granule() : 1;
   for (size_t i = 0; i < types.size(); ++i) {
-    value(node.outputs[i]).changed = TileMask(grid_of(types[i].shape, options_.tile, granule));
+    value(node.outputs[i]).changed = TileMask(tiles_of(types[i].shape, options_.tile, granule));
   }
   std::vector<Grid> grids;
   for (const ValueId id : node.inputs) {
@@ -108,41 +92,19 @@ MemoryUse DeltaExecutable::memory() const {
   return use;
 }
 
-// All values lie one after the other.
 Status DeltaExecutable::allocate() {
-  const auto place_of = [](size_t bytes) {
-    return static_cast<size_t>(round_up(static_cast<int64_t>(bytes), kHostAlignment));
-  };
-  size_t bytes = 0, largest = 0;
+  SHOAL_ASSIGN(KeptValues kept, keep_values(*whole_));
+  size_t largest = 0;
   for (size_t v = 0; v < values_.size(); ++v) {
-    const auto& one = graph()[static_cast<ValueId>(v)];
-    if (one.constant) continue;
-    bytes += place_of(one.type.bytes());
-    largest = std::max(largest, one.type.bytes());
+    const auto id = static_cast<ValueId>(v);
+    values_[v].kept = kept.at(id);
+    if (!graph()[id].constant) largest = std::max(largest, graph()[id].type.bytes());
   }
-  SHOAL_ASSIGN(auto frame, cpu::make_frame(bytes, whole_->scratch_bytes()));
   if (options_.threshold > 0) {
     SHOAL_ASSIGN(auto old, cpu::make_frame(largest, 0));
     old_ = std::move(old->arena);
   }
-  size_t at = 0;
-  for (size_t v = 0; v < values_.size(); ++v) {
-    const auto& one = graph()[static_cast<ValueId>(v)];
-    if (one.constant) {
-      values_[v].kept = whole_->constants()[v];
-      continue;
-    }
-    values_[v].kept = borrowed(one.type, frame->arena.get() + at);
-    at += place_of(one.type.bytes());
-  }
-  for (const Node& node : graph().nodes()) {
-    for (const auto* ids : {&node.inputs, &node.outputs}) {
-      for (const ValueId id : *ids) {
-        frame->tensors.push_back(id == kNoValue ? Tensor() : value(id).kept);
-      }
-    }
-  }
-  frame_ = std::move(frame);
+  kept_ = std::move(kept);
   return {};
 }
 
@@ -161,7 +123,7 @@ Status DeltaExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> ou
 
 Status DeltaExecutable::run_locked(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                                    const RunOptions& options) {
-  if (frame_ == nullptr) SHOAL_TRY(allocate());
+  if (!kept_) SHOAL_TRY(allocate());
   const uint64_t resets = counters_->resets;
   if (std::exchange(resets_, resets) != resets) is_filled_ = false;
   const double begin = steady_ms();
@@ -279,10 +241,7 @@ void DeltaExecutable::run_node(size_t index, Work& work) {
   const cpu::CpuExecutable::Step& step = whole_->steps()[index];
   const Layer& layer = layers_[index];
   Value& y = value(graph().nodes()[index].outputs[0]);
-  const std::span<Tensor> tensors(frame_->tensors);
-  const cpu::KernelArgs args{tensors.subspan(step.first, step.inputs),
-                             tensors.subspan(step.first + step.inputs, step.outputs),
-                             frame_->scratch.get(), *step.pool};
+  const cpu::KernelArgs args = kept_->args_of(step);
   const bool compares = layer.is_checked && y.most > 0;
   const double share = y.changed.share();
   const bool by_tiles = layer.kernel != nullptr && share < kMostTiles;

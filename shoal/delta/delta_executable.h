@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "shoal/cpu/rectangle_kernel.h"
 #include "shoal/delta/block_histograms.h"
 #include "shoal/delta/delta_device.h"
+#include "shoal/delta/kept_values.h"
 #include "shoal/delta/policy.h"
 #include "shoal/delta/reach.h"
 #include "shoal/delta/tile_mask.h"
@@ -91,7 +93,7 @@ class DeltaExecutable final : public Executable {
   std::vector<Value> values_;
   std::vector<Layer> layers_;                // one per node
   std::vector<BlockHistograms> histograms_;  // one per input, if they are used
-  std::unique_ptr<cpu::Frame> frame_;        // null: nothing was run yet
+  std::optional<KeptValues> kept_;           // none: nothing was run yet
   cpu::Bytes old_;                           // elements of a value before it is computed again
   std::vector<Tensor> last_;                 // inputs of the last whole run
   bool was_whole_ = false;                   // the last run was

@@ -2,9 +2,22 @@
 
 #include <algorithm>
 
+#include "shoal/base/round_up.h"
+
 namespace shoal::delta {
 
 using cpu::Rectangle;
+
+namespace {
+
+// Kernels like long rows: `least` is for those.
+int64_t tile_of(int64_t extent, int64_t least, int64_t most, int64_t granule) {
+  constexpr int64_t kTiles = 16;
+  const int64_t tile = std::clamp(ceil_div(extent, kTiles), std::min(least, most), most);
+  return std::max(tile / granule, int64_t{1}) * granule;
+}
+
+}  // namespace
 
 Rectangle Grid::tile(int64_t row, int64_t column) const {
   return {{row * tile_height, std::min((row + 1) * tile_height, height)},
@@ -15,6 +28,13 @@ Grid plane_of(const Shape& shape) {
   constexpr size_t kLeastRank = 4;
   const bool has_plane = shape.rank() >= kLeastRank && shape.count() > 0;
   return has_plane ? Grid{.height = shape[2], .width = shape[3]} : Grid{};
+}
+
+Grid tiles_of(const Shape& shape, int64_t most, int64_t granule) {
+  Grid grid = plane_of(shape);
+  grid.tile_height = tile_of(grid.height, 1, most, granule);
+  grid.tile_width = tile_of(grid.width, 4, most, granule);
+  return grid;
 }
 
 TileMask::TileMask(const Grid& grid)

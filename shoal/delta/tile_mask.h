@@ -30,6 +30,10 @@ struct Grid {
 // The plane of a value as one tile per pixel.
 Grid plane_of(const Shape& shape);
 
+// The same as tiles of a multiple of `granule` rows and columns, of at most `most` unless a granule
+// is more. Tiles of small planes are small: late layers have few pixels and many channels.
+Grid tiles_of(const Shape& shape, int64_t most, int64_t granule);
+
 // A value.
 class TileMask {
  public:

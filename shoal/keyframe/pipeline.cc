@@ -1,0 +1,129 @@
+#include "shoal/keyframe/pipeline.h"
+
+#include <optional>
+#include <utility>
+
+#include "shoal/keyframe/async_features.h"
+#include "shoal/keyframe/flow.h"
+#include "shoal/keyframe/warp.h"
+#include "shoal/session/session.h"
+
+namespace shoal::keyframe {
+namespace {
+
+Result<std::vector<Tensor>> run_session(Session& session, std::span<const Tensor> inputs) {
+  std::vector<Tensor> outputs(session.outputs().size());
+  SHOAL_TRY(session.run(inputs, outputs));
+  return outputs;
+}
+
+class SplitPipeline final : public Pipeline {
+ public:
+  SplitPipeline(const SplitNetwork& split, Session features, Session task,
+                const PipelineOptions& options)
+      : features_macs_(split.features_macs),
+        task_macs_(split.task_macs),
+        type_(split.features[split.features.inputs()[0]].type),
+        features_(std::move(features)),
+        task_(std::move(task)),
+        schedule_(options.schedule) {
+    const auto compute = [this](const Tensor& input) {
+      return run_session(features_, std::span(&input, 1));
+    };
+    if (options.asynchronous) async_.emplace(compute);
+  }
+
+  Result<Answer> run(const Tensor& input) override {
+    if (input.type() != type_) {
+      return invalid("a frame is " + to_string(input.type()) + ", should be " + to_string(type_));
+    }
+    const bool is_first = matched_.luma.levels.empty();
+    KeyImage now{frames_++, matched_.range, {}};
+    Answer answer;
+    if (!is_first) {
+      SHOAL_ASSIGN(now.luma, luma_of(input, now.range));
+      flow_ = estimate_flow(matched_.luma, now.luma, &flow_);
+      answer.motion = {flow_.mean_length(), flow_.residual};
+    }
+    answer.is_key = schedule_.next(answer.motion) || is_first;
+    if (answer.is_key) {
+      now.range = range_of(input);
+      SHOAL_ASSIGN(now.luma, luma_of(input, now.range));
+    }
+    SHOAL_ASSIGN(const auto key, reference(now, answer.is_key, input));
+    answer.key = key->image.frame;
+    SHOAL_ASSIGN(answer.outputs, answer_from(*key, now.frame, input));
+    if (answer.is_key) {
+      matched_ = std::move(now);
+      flow_ = no_flow(type_.shape[2], type_.shape[3]);
+    }
+    return answer;
+  }
+
+  int64_t features_macs() const override { return features_macs_; }
+  int64_t task_macs() const override { return task_macs_; }
+
+ private:
+  // The key frame to answer this frame from.
+  Result<std::shared_ptr<const Key>> reference(const KeyImage& now, bool is_key,
+                                               const Tensor& input) {
+    if (async_) return async_->next(now, is_key, input);
+    if (!is_key) return key_;
+    SHOAL_ASSIGN(auto features, run_session(features_, std::span(&input, 1)));
+    key_ = std::make_shared<const Key>(Key{now, std::move(features)});
+    return key_;
+  }
+
+  Result<std::vector<Tensor>> answer_from(const Key& key, size_t frame, const Tensor& input) {
+    if (key.image.frame == frame) return run_session(task_, key.features);
+    Flow flow = flow_;
+    if (key.image.frame != matched_.frame) {  // features of that one are not complete yet
+      SHOAL_ASSIGN(const Luma luma, luma_of(input, key.image.range));
+      flow = estimate_flow(key.image.luma, luma, &flow_);
+    }
+    std::vector<Tensor> warped;
+    for (const Tensor& one : key.features) warped.push_back(warp(one, flow));
+    return run_session(task_, warped);
+  }
+
+  const int64_t features_macs_, task_macs_;
+  const TensorType type_;
+  Session features_, task_;
+  KeySchedule schedule_;
+  size_t frames_ = 0;                   // so far
+  KeyImage matched_;                    // the key frame that was scheduled last
+  Flow flow_;                           // from there to the last frame
+  std::shared_ptr<const Key> key_;      // in sequential order
+  std::optional<AsyncFeatures> async_;  // last: its thread uses the rest
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Pipeline>> Pipeline::open(const Graph& network, Device& device,
+                                                 const PipelineOptions& options) {
+  SHOAL_TRY(check(options.schedule));
+  std::vector<ValueId> at = options.at;
+  if (at.empty()) {
+    SHOAL_ASSIGN(at, find_cut(network, options.cut));
+  }
+  SHOAL_ASSIGN(const SplitNetwork split, split_at(network, at));
+  const auto inputs = network.inputs();
+  const auto fits = [](const TensorType& type) {
+    return type.dtype == DType::kF32 && type.shape.rank() == 4 && type.shape[0] == 1 &&
+           type.shape[1] > 0 && type.shape[2] >= kLeastSide && type.shape[3] >= kLeastSide;
+  };
+  if (inputs.size() != 1 || !fits(network[inputs[0]].type)) {
+    return Status(Code::kUnsupported, "key frames need a network of one image f32 [1,c,h,w]");
+  }
+  for (const ValueId id : at) {
+    const TensorType& type = network[id].type;
+    if (type.dtype == DType::kF32 && type.shape.rank() == 4) continue;
+    return Status(Code::kUnsupported, "features are f32 [n,c,h,w], not " + to_string(type));
+  }
+  SHOAL_ASSIGN(Session features, Session::open(split.features, device));
+  SHOAL_ASSIGN(Session task, Session::open(split.task, device));
+  return std::unique_ptr<Pipeline>(
+      std::make_unique<SplitPipeline>(split, std::move(features), std::move(task), options));
+}
+
+}  // namespace shoal::keyframe

@@ -1,0 +1,67 @@
+// A network over a stream that computes its features of key frames only (Deep Feature Flow with
+// MobiEye's scheduling, mao 4). Between key frames, those of the last one are moved by the flow of
+// the image, and only the light part of the network runs.
+//
+//   SHOAL_ASSIGN(const auto pipeline, keyframe::Pipeline::open(network, *device));
+//   for (const Tensor& input : inputs) {
+//     SHOAL_ASSIGN(const keyframe::Answer answer, pipeline->run(input));
+//     ... answer.outputs ...
+//   }
+//
+// In asynchronous order features are computed on a thread of their own, every frame takes as long
+// as those between key frames, and the features are older by a few frames (async_keys.h).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/device/device.h"
+#include "shoal/graph/graph.h"
+#include "shoal/keyframe/key_schedule.h"
+#include "shoal/keyframe/split.h"
+#include "shoal/tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::keyframe {
+
+// A value.
+struct PipelineOptions {
+  KeyScheduleOptions schedule = {};
+  CutOptions cut = {};
+  std::vector<ValueId> at = {};  // where to split the network; empty: as find_cut() says
+  bool asynchronous = false;
+};
+
+// The answer to a frame.
+struct Answer {
+  std::vector<Tensor> outputs = {};  // of the network
+  size_t key = 0;                    // the frame whose features it is from, counted from 0
+  bool is_key = false;               // its own features are, or will be, computed
+  Motion motion = {};                // since the last key frame
+};
+
+// Of one stream. Thread-compatible.
+class Pipeline {
+ public:
+  // Fails as check(), find_cut(), split_at() and the device do; with kUnsupported for a network
+  // whose one input is no image f32 [1, c, h, w] of at least kLeastSide. REQUIRES: `device`
+  // outlives the pipeline.
+  static Result<std::unique_ptr<Pipeline>> open(const Graph& network, Device& device,
+                                                const PipelineOptions& options = {});
+  virtual ~Pipeline() = default;
+
+  // The next frame, as the network reads it. Fails with kInvalidArgument for another type, and as
+  // the device does; in asynchronous order also for a frame before.
+  virtual Result<Answer> run(const Tensor& input) = 0;
+
+  // How many multiply-accumulates a key frame takes, and another one.
+  virtual int64_t features_macs() const = 0;
+  virtual int64_t task_macs() const = 0;
+};
+
+}  // namespace shoal::keyframe
+
+#pragma GCC visibility pop

@@ -1,0 +1,179 @@
+// Splitting networks, and pipelines of their parts.
+#include "shoal/keyframe/split.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "shoal/keyframe/pipeline.h"
+#include "shoal/keyframe/testing.h"
+
+namespace shoal::keyframe {
+namespace {
+
+constexpr int64_t kHeight = 96, kWidth = 128;
+
+// Features of strides 4 and 8, and a head on each: outputs are flat, as those of detectors.
+struct TwoScales {
+  Graph graph;
+  ValueId early, fine, coarse;
+};
+
+TwoScales two_scales() {
+  TwoScales made;
+  Graph& graph = made.graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1, 3, kHeight, kWidth}});
+  made.early = add_conv(graph, x, 8, 3, 2, 1);
+  made.fine = add_conv(graph, made.early, 16, 3, 2, 2);
+  const ValueId skip = add_conv(graph, made.fine, 16, 3, 1, 3);
+  made.coarse = add_conv(graph, *graph.add(ops::add, {made.fine, skip}), 32, 3, 2, 4);
+  for (const ValueId at : {made.fine, made.coarse}) {
+    const ValueId y = add_conv(graph, at, 4, 1, 1, 5);
+    graph.mark_output(*graph.add(ops::flatten, {y}));
+  }
+  return made;
+}
+
+TEST(Split, ComputesInTwoPartsWhatTheWholeDoes) {
+  const auto device = make_cpu_device({.threads = 1});
+  const TwoScales made = two_scales();
+  const Tensor input = scene({}, kHeight, kWidth);
+  const auto whole = run(*compile(*device, made.graph), std::span(&input, 1));
+  for (const std::vector<ValueId>& at :
+       {std::vector{made.early}, std::vector{made.coarse, made.fine}}) {
+    const auto split = split_at(made.graph, at);
+    ASSERT_TRUE(split.ok()) << split.status().message();
+    EXPECT_EQ(split->task.inputs().size(), at.size());
+    const auto features = run(*compile(*device, split->features), std::span(&input, 1));
+    const auto outputs = run(*compile(*device, split->task), features);
+    ASSERT_EQ(outputs.size(), whole.size());
+    for (size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_LE(largest_difference(outputs[i], whole[i]), 1e-5);
+    }
+    int64_t all = 0;
+    for (const Node& node : made.graph.nodes()) all += macs(made.graph, node);
+    EXPECT_EQ(split->features_macs + split->task_macs, all);
+  }
+}
+
+TEST(Split, RefusesValuesThatAreNoCut) {
+  const TwoScales made = two_scales();
+  // The head of the fine features reads around the coarse ones.
+  EXPECT_EQ(split_at(made.graph, std::vector{made.coarse}).status().code(), Code::kInvalidArgument);
+  // With all of these, nothing needs the first.
+  EXPECT_EQ(split_at(made.graph, std::vector{made.early, made.fine, made.coarse}).status().code(),
+            Code::kInvalidArgument);
+}
+
+TEST(Split, FindsTheFirstPlaceAfterWhichLittleIsLeft) {
+  const TwoScales made = two_scales();
+  // After the first layer nearly all is left, after the backbone only the heads.
+  EXPECT_EQ(*find_cut(made.graph, {.task_share = 1}),
+            std::vector<ValueId>{ValueId(made.graph.nodes()[0].outputs[0])});
+  const auto cut = find_cut(made.graph, {.task_share = 0.2});
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ(cut->size(), 2u);
+  EXPECT_EQ(std::ranges::count(*cut, made.fine), 1);
+  const auto split = split_at(made.graph, *cut);
+  ASSERT_TRUE(split.ok());
+  EXPECT_LE(split->task_macs, (split->features_macs + split->task_macs) / 5);
+  // One value only: before the network forks, which leaves more.
+  const auto single = find_cut(made.graph, {.task_share = 0.2, .most_values = 1});
+  ASSERT_TRUE(single.ok());
+  EXPECT_TRUE(split_at(made.graph, *single).ok());
+}
+
+TEST(Split, SaysThatAVectorIsNoImage) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1, 8}});
+  graph.mark_output(*graph.add(ops::relu, {x}));
+  EXPECT_EQ(find_cut(graph).status().code(), Code::kUnsupported);
+}
+
+// Key frames are answered by the whole network; frames of a still scene by the same features.
+TEST(Pipeline, AnswersKeyFramesAndStillOnesAsTheNetwork) {
+  const auto device = make_cpu_device({.threads = 1});
+  const TwoScales made = two_scales();
+  const auto whole = compile(*device, made.graph);
+  const auto pipeline = Pipeline::open(made.graph, *device, {.schedule = {.least = 4, .most = 4}});
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status().message();
+  EXPECT_LT((*pipeline)->task_macs(), (*pipeline)->features_macs() / 4);
+  for (size_t frame = 0; frame < 12; ++frame) {
+    const bool moves = frame >= 8;
+    const Tensor input =
+        scene({.background_x = moves ? static_cast<int64_t>(frame) : 0}, kHeight, kWidth);
+    const auto answer = (*pipeline)->run(input);
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(answer->is_key, frame % 4 == 0);
+    EXPECT_EQ(answer->key, frame / 4 * 4);
+    const auto expected = run(*whole, std::span(&input, 1));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const double error = relative_error(answer->outputs[i], expected[i]);
+      EXPECT_LE(error, !moves || answer->is_key ? 1e-5 : 0.5) << frame;
+      if (moves && !answer->is_key) {
+        EXPECT_GT(error, 1e-5);
+      }
+    }
+  }
+}
+
+// What is seen of a scene that moves is nearer to the truth than what was there before.
+TEST(Pipeline, CarriesFeaturesAlong) {
+  const auto device = make_cpu_device({.threads = 1});
+  const Graph network = stride16_network(kHeight, kWidth);
+  const auto whole = compile(*device, network);
+  const auto pipeline = Pipeline::open(
+      network, *device, {.schedule = {.least = 50, .most = 50}, .at = {network.outputs()[0]}});
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status().message();
+  // Without the edge, where nothing is known of what comes into the image.
+  const auto inner = [](const Tensor& features) {
+    return crop(features, {{0, 0, 1, 2}, {1, 8, kHeight / 16 - 1, kWidth / 16 - 1}});
+  };
+  Tensor first;
+  double warped = 0, stale = 0;
+  for (int64_t frame = 0; frame < 8; ++frame) {
+    const Tensor input = scene({.background_x = 3 * frame}, kHeight, kWidth);
+    const Tensor expected = inner(run(*whole, std::span(&input, 1))[0]);
+    const auto answer = (*pipeline)->run(input);
+    ASSERT_TRUE(answer.ok());
+    if (frame == 0) first = expected;
+    warped += relative_error(inner(answer->outputs[0]), expected);
+    stale += relative_error(first, expected);
+  }
+  EXPECT_LT(warped, 0.5 * stale);
+}
+
+TEST(Pipeline, AnswersFromCompleteFeaturesInAsynchronousOrder) {
+  const auto device = make_cpu_device({.threads = 1});
+  const TwoScales made = two_scales();
+  const auto pipeline = Pipeline::open(made.graph, *device,
+                                       {.schedule = {.least = 5, .most = 5}, .asynchronous = true});
+  ASSERT_TRUE(pipeline.ok());
+  size_t last = 0;
+  for (size_t frame = 0; frame < 60; ++frame) {
+    const Tensor input = scene({.background_x = static_cast<int64_t>(frame % 7)}, kHeight, kWidth);
+    const auto answer = (*pipeline)->run(input);
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(answer->key % 5, 0u);
+    EXPECT_LE(answer->key, frame);
+    EXPECT_GE(answer->key, last);
+    last = answer->key;
+  }
+  EXPECT_GT(last, 0u);
+}
+
+TEST(Pipeline, RefusesWhatItCannotWatch) {
+  const auto device = make_cpu_device({.threads = 1});
+  const TwoScales made = two_scales();
+  EXPECT_EQ(Pipeline::open(made.graph, *device, {.schedule = {.least = 0}}).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(Pipeline::open(stride16_network(16, 64), *device).status().code(), Code::kUnsupported);
+  const auto pipeline = Pipeline::open(made.graph, *device);
+  ASSERT_TRUE(pipeline.ok());
+  EXPECT_EQ((*pipeline)->run(scene({}, kHeight, kWidth + 1)).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_TRUE((*pipeline)->run(scene({}, kHeight, kWidth)).ok());
+}
+
+}  // namespace
+}  // namespace shoal::keyframe
