@@ -38,12 +38,13 @@ TEST(GlslShaders, DefinesWhatIsCalled) {
 }
 
 TEST(GlslShaders, DeclaresHowArgumentsAreStored) {
-  Launch launch = for_each_element(4,
-                                   {{Kind::kInput, 0, "x", Storage::kF16},
-                                    {Kind::kTable, 0, "int_places"},
-                                    {Kind::kScratch, 0, "parts"},
-                                    {Kind::kCounters, 0, "int_counters"}},
-                                   "const float4 v = ALIGNED4(x, 4 * i);\n", {});
+  Launch launch =
+      for_each_element(4,
+                       {{Kind::kInput, 0, "x", Storage::kF16},
+                        {Kind::kTable, 0, "int_places"},
+                        {Kind::kScratch, 0, "parts"},
+                        {Kind::kCounters, 0, "int_counters"}},
+                       "const float4 v = ALIGNED4(x, 4 * i);\nSHARED(parts, i) = v.x;\n", {});
   launch.locals = {{"sums", 5}};
   const std::string text = glsl_shaders(std::span(&launch, 1)).sources[0];
   EXPECT_TRUE(has(text, "GL_EXT_shader_16bit_storage"));
