@@ -6,47 +6,41 @@
 #include "shoal/base/machine.h"
 #include "shoal/base/notification.h"
 #include "shoal/cluster/worker.h"
+#include "shoal/device/wrapped.h"
 #include "shoal/net/channel/loopback.h"
 
 namespace shoal::cluster {
 namespace {
 
 // Tells when the device of an executable is gone.
-class WatchedExecutable final : public Executable {
+class WatchedExecutable final : public WrappedExecutable {
  public:
   WatchedExecutable(std::unique_ptr<Executable> inner, std::shared_ptr<Notification> gone)
-      : inner_(std::move(inner)), gone_(std::move(gone)) {}
+      : WrappedExecutable(std::move(inner)), gone_(std::move(gone)) {}
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RunOptions& options) override {
-    const Status status = inner_->run(inputs, outputs, options);
+    const Status status = WrappedExecutable::run(inputs, outputs, options);
     if (status.code() == Code::kUnavailable) gone_->notify();
     return status;
   }
-  const Graph& graph() const override { return inner_->graph(); }
-  MemoryUse memory() const override { return inner_->memory(); }
-  const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
 
  private:
-  const std::unique_ptr<Executable> inner_;
   const std::shared_ptr<Notification> gone_;
 };
 
-class WatchedDevice final : public Device {
+class WatchedDevice final : public WrappedDevice {
  public:
   WatchedDevice(std::unique_ptr<Device> inner, std::shared_ptr<Notification> gone)
-      : inner_(std::move(inner)), gone_(std::move(gone)) {}
+      : WrappedDevice(std::move(inner)), gone_(std::move(gone)) {}
 
-  const DeviceInfo& info() const override { return inner_->info(); }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    SHOAL_ASSIGN(auto executable, inner_->compile(graph));
+    SHOAL_ASSIGN(auto executable, inner().compile(graph));
     return std::unique_ptr<Executable>(
         std::make_unique<WatchedExecutable>(std::move(executable), gone_));
   }
-  Result<MemoryUse> memory_of(const Graph& graph) override { return inner_->memory_of(graph); }
 
  private:
-  const std::unique_ptr<Device> inner_;
   const std::shared_ptr<Notification> gone_;
 };
 

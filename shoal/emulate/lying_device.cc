@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "shoal/base/random.h"
+#include "shoal/device/wrapped.h"
 
 namespace shoal::emulate {
 namespace {
@@ -27,43 +28,34 @@ class Lies {
   std::atomic<uint64_t> results_ = 0;
 };
 
-class LyingExecutable : public Executable {
+class LyingExecutable final : public WrappedExecutable {
  public:
   LyingExecutable(std::unique_ptr<Executable> inner, std::shared_ptr<Lies> lies)
-      : inner_(std::move(inner)), lies_(std::move(lies)) {}
+      : WrappedExecutable(std::move(inner)), lies_(std::move(lies)) {}
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RunOptions& options) override {
-    SHOAL_TRY(inner_->run(inputs, outputs, options));
+    SHOAL_TRY(WrappedExecutable::run(inputs, outputs, options));
     for (Tensor& output : outputs) lies_->tell(output);
     return {};
   }
-  const Graph& graph() const override { return inner_->graph(); }
-  MemoryUse memory() const override { return inner_->memory(); }
-  const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
 
  private:
-  const std::unique_ptr<Executable> inner_;
   const std::shared_ptr<Lies> lies_;
 };
 
-class LyingDevice : public Device {
+class LyingDevice final : public WrappedDevice {
  public:
   LyingDevice(Device& device, uint64_t every, uint64_t seed)
-      : device_(device), lies_(std::make_shared<Lies>(every, seed)) {}
+      : WrappedDevice(device), lies_(std::make_shared<Lies>(every, seed)) {}
 
-  const DeviceInfo& info() const override { return device_.info(); }
-  bool supports(const Graph& graph, const Node& node) const override {
-    return device_.supports(graph, node);
-  }
-  Result<MemoryUse> memory_of(const Graph& graph) override { return device_.memory_of(graph); }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    SHOAL_ASSIGN(auto inner, device_.compile(graph));
-    return std::unique_ptr<Executable>(std::make_unique<LyingExecutable>(std::move(inner), lies_));
+    SHOAL_ASSIGN(auto executable, inner().compile(graph));
+    return std::unique_ptr<Executable>(
+        std::make_unique<LyingExecutable>(std::move(executable), lies_));
   }
 
  private:
-  Device& device_;
   const std::shared_ptr<Lies> lies_;
 };
 

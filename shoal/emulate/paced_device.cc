@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "shoal/base/timer_slack.h"
+#include "shoal/device/wrapped.h"
 #include "shoal/devices/devices.h"
 #include "shoal/plan/whole_time.h"
 
@@ -14,18 +15,18 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-class PacedExecutable : public Executable {
+class PacedExecutable final : public WrappedExecutable {
  public:
   // Without a time, the inner one's is taken.
   PacedExecutable(std::unique_ptr<Executable> inner, std::optional<Seconds> time,
                   std::function<double()> dilation)
-      : inner_(std::move(inner)), time_(time), dilation_(std::move(dilation)) {}
+      : WrappedExecutable(std::move(inner)), time_(time), dilation_(std::move(dilation)) {}
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RunOptions& options) override {
     const double times = dilation_ ? dilation_() : 1;
     const auto begin = Clock::now();
-    const Status status = inner_->run(inputs, outputs, options);
+    const Status status = WrappedExecutable::run(inputs, outputs, options);
     // From the beginning of the run: computing on this machine is part of the emulated time.
     const Seconds time = times * time_.value_or(Clock::now() - begin);
     const auto end = begin + std::chrono::duration_cast<Clock::duration>(time);
@@ -34,40 +35,27 @@ class PacedExecutable : public Executable {
     std::this_thread::sleep_until(end);
     return status;
   }
-  const Graph& graph() const override { return inner_->graph(); }
-  MemoryUse memory() const override { return inner_->memory(); }
-  const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
 
  private:
-  const std::unique_ptr<Executable> inner_;
   const std::optional<Seconds> time_;
   const std::function<double()> dilation_;
 };
 
-class PacedDevice : public Device {
+class PacedDevice final : public WrappedDevice {
  public:
-  PacedDevice(Device& device, DevicePace pace) : device_(device), pace_(std::move(pace)) {}
-  PacedDevice(std::unique_ptr<Device> device, DevicePace pace)
-      : owned_(std::move(device)), device_(*owned_), pace_(std::move(pace)) {}
-
-  const DeviceInfo& info() const override { return device_.info(); }
-
-  bool supports(const Graph& graph, const Node& node) const override {
-    return device_.supports(graph, node);
-  }
-  Result<MemoryUse> memory_of(const Graph& graph) override { return device_.memory_of(graph); }
+  template <class Inner>
+  PacedDevice(Inner&& device, DevicePace pace)
+      : WrappedDevice(std::forward<Inner>(device)), pace_(std::move(pace)) {}
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    SHOAL_ASSIGN(auto inner, device_.compile(graph));
+    SHOAL_ASSIGN(auto executable, inner().compile(graph));
     std::optional<Seconds> time;
     if (pace_.profile) time = Seconds(plan::seconds_of_whole(graph, *pace_.profile));
     return std::unique_ptr<Executable>(
-        std::make_unique<PacedExecutable>(std::move(inner), time, pace_.dilation));
+        std::make_unique<PacedExecutable>(std::move(executable), time, pace_.dilation));
   }
 
  private:
-  const std::unique_ptr<Device> owned_;  // null: another one's
-  Device& device_;
   const DevicePace pace_;
 };
 

@@ -10,43 +10,40 @@
 #include "random_plan.h"
 #include "shoal/cluster/cluster_device.h"
 #include "shoal/cluster/worker_probe.h"
+#include "shoal/device/wrapped.h"
 #include "shoal/plan/stream/stream.h"
 
 namespace shoal::cluster {
 namespace {
 
 // The reference, which counts its runs, and is lost after some of them.
-class Counted final : public Device {
+class Counted final : public WrappedDevice {
  public:
-  explicit Counted(std::atomic<int>& runs, int most = INT_MAX) : runs_(runs), most_(most) {}
-  const DeviceInfo& info() const override { return inner_->info(); }
+  explicit Counted(std::atomic<int>& runs, int most = INT_MAX)
+      : WrappedDevice(make_reference_device()), runs_(runs), most_(most) {}
+
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    SHOAL_ASSIGN(auto executable, inner_->compile(graph));
+    SHOAL_ASSIGN(auto executable, inner().compile(graph));
     return std::unique_ptr<Executable>(
         std::make_unique<Program>(std::move(executable), runs_, most_));
   }
 
  private:
-  class Program final : public Executable {
+  class Program final : public WrappedExecutable {
    public:
     Program(std::unique_ptr<Executable> inner, std::atomic<int>& runs, int most)
-        : inner_(std::move(inner)), runs_(runs), most_(most) {}
+        : WrappedExecutable(std::move(inner)), runs_(runs), most_(most) {}
     Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                const RunOptions& options) override {
       if (++runs_ > most_) return Status(Code::kUnavailable, "the device is gone");
-      return inner_->run(inputs, outputs, options);
+      return WrappedExecutable::run(inputs, outputs, options);
     }
-    const Graph& graph() const override { return inner_->graph(); }
-    MemoryUse memory() const override { return inner_->memory(); }
-    const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
 
    private:
-    const std::unique_ptr<Executable> inner_;
     std::atomic<int>& runs_;
     const int most_;
   };
 
-  const std::unique_ptr<Device> inner_ = make_reference_device();
   std::atomic<int>& runs_;
   const int most_;
 };
