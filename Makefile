@@ -47,7 +47,7 @@ deb:
 # and from new seeds by hand: tools/fuzz 600). Then what runs on several threads under the thread
 # sanitizer.
 test:
-	tools/setup test oracles sanitize mpi avahi opencl vulkan video rtsp mqtt grpc docs python python-test peers kubernetes browser $(AES)
+	tools/setup test oracles sanitize mpi avahi opencl vulkan video rtsp mqtt etcd grpc docs python python-test peers kubernetes browser $(AES)
 	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_TESTS_ONCE=ON -DSHOAL_MPI=ON -DSHOAL_PYTHON=ON
 	$(call BUILD,release)
 	tools/check

@@ -19,7 +19,9 @@
 #include "shoal/data/presets.h"
 #include "shoal/net/address.h"
 #include "shoal/net/text_file.h"
+#include "shoal/net/tls/tls_context.h"
 #include "shoal/serve/http/server.h"
+#include "shoal/serve/leader/leadership.h"
 
 namespace shoal::cli {
 namespace {
@@ -34,6 +36,7 @@ Examples:
   shoal serve model.onnx --listen 0.0.0.0:8000 --keys keys.txt --tls-cert cert.pem --tls-key key.pem
   shoal serve model.onnx --max-batch 1 --max-waiting 64   no batches, refuse early
   shoal serve --catalog lenet --budget energy=50,memory=2     a day with 50 J and 2 MB
+  shoal serve model.onnx --leader-store http://127.0.0.1:2379/name   one of several; one answers
 When it is ready it prints one line: ready URL. Ctrl-C or SIGTERM answers what was asked and ends it.)";
 
 struct ServeFlags {
@@ -43,6 +46,8 @@ struct ServeFlags {
   std::string listen = "127.0.0.1:8000";
   std::string grpc;
   std::string keys, tls_certificates, tls_key;  // files
+  std::string leader_store, leader_trust;       // URLs, a file
+  double ttl = 1.5;                             // seconds
   ModelFlags device;                            // its device and threads
   std::string preset, labels;
   int64_t max_batch = 0;
@@ -220,6 +225,24 @@ Result<serve::ServerOptions> options_of(const ServeFlags& flags) {
   return options;
 }
 
+// Null: no other server may answer in its place.
+Result<std::unique_ptr<serve::Leadership>> leadership_of(const ServeFlags& flags) {
+  if (flags.leader_store.empty()) return std::unique_ptr<serve::Leadership>();
+  serve::LeadershipOptions options;
+  SHOAL_ASSIGN(options.store, serve::parse_etcd(flags.leader_store));
+  if (flags.leader_store.find("https://") != std::string::npos) {
+    std::string trusted;
+    if (!flags.leader_trust.empty()) {
+      SHOAL_ASSIGN(trusted, net::read_text(flags.leader_trust));
+    }
+    SHOAL_ASSIGN(net::ContextPtr context, net::make_client_context(trusted));
+    options.store.tls = std::shared_ptr<SSL_CTX>(context.release(), SSL_CTX_free);
+  }
+  options.ttl = std::chrono::milliseconds(static_cast<int64_t>(1e3 * flags.ttl));
+  options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  return std::make_unique<serve::Leadership>(std::move(options));
+}
+
 Outcome serve_models(const ServeFlags& flags) {
   Notification stop;
   const StopSignals signals([&] { stop.notify(); });
@@ -229,6 +252,8 @@ Outcome serve_models(const ServeFlags& flags) {
   if (!added.ok()) return fail(Exit::kUsage, added);
   const Status logged = open_log(flags.decision_log, options.tasks);
   if (!logged.ok()) return fail(Exit::kUsage, logged);
+  SHOAL_OR_EXIT(const auto leadership, Exit::kUsage, leadership_of(flags));
+  if (leadership) options.leads = [&] { return leadership->leads(); };
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.device));
   const auto server = serve::Server::start(sources, *device, options);
   if (!server.ok()) {
@@ -243,10 +268,27 @@ Outcome serve_models(const ServeFlags& flags) {
   std::printf("%s\n", ready.c_str());
   std::fflush(stdout);
   notify_supervisor("READY=1");
+  if (leadership) leadership->stand((*server)->url());
   stop.wait();
   notify_supervisor("STOPPING=1");
-  if (!(*server)->drain()) return {Exit::kTimeout, "some requests were not answered in time"};
+  const bool is_drained = (*server)->drain();
+  if (leadership) leadership->resign();  // not before: it answers what it was asked
+  if (!is_drained) return {Exit::kTimeout, "some requests were not answered in time"};
   return {};
+}
+
+void add_leader_flags(Command& command, ServeFlags& flags) {
+  Option* store = command.add_option(
+      "--leader-store", flags.leader_store,
+      "One of several servers answers, the others stand by: etcd, as http://HOST:PORT[,...]/NAME");
+  command.add_option("--ttl", flags.ttl, "Seconds after which another server takes over")
+      ->check(in_range(0.2, 600.0))
+      ->capture_default_str()
+      ->needs(store);
+  command
+      .add_option("--leader-trust", flags.leader_trust,
+                  "Certificates (PEM) that etcd's has to lead to; without: those of the system")
+      ->needs(store);
 }
 
 }  // namespace
@@ -280,6 +322,7 @@ void add_serve(Command& app, Action& action) {
   command->add_option("--tls-cert", flags->tls_certificates,
                       "Certificate (PEM), with those that vouch for it after it");
   command->add_option("--tls-key", flags->tls_key, "Its key (PEM)");
+  add_leader_flags(*command, *flags);
   add_device_to(*command, flags->device.device, "What computes");
   command
       ->add_option("--threads", flags->device.threads,

@@ -197,7 +197,7 @@ class Calls final : public inference::GRPCInferenceService::CallbackService {
                     inference::ModelReadyResponse* response) override {
     return answer(*context, [&]() -> Status {
       const Status found = backend_.metadata(name_of(*request)).status();
-      response->set_ready(found.ok());
+      response->set_ready(found.ok() && backend_.leads());
       return found.code() == Code::kUnavailable ? Status() : found;  // not ready, but there
     });
   }
@@ -316,11 +316,15 @@ class GrpcDoor final : public serve::Door {
 
   std::string address() const override { return host_ + ":" + std::to_string(port_); }
 
+  void set_serving(bool is_serving) override {
+    server_->GetHealthCheckService()->SetServingStatus(is_serving);
+  }
+
   // gRPC cancels calls that arrive while it shuts down, which clients do not take for the server's
   // end. They are refused for a while before.
   bool drain(serve::Time deadline) override {
     constexpr std::chrono::milliseconds kGrace{500};
-    server_->GetHealthCheckService()->SetServingStatus(false);
+    set_serving(false);
     calls_.end();
     std::this_thread::sleep_until(std::min(deadline, SteadyClock::now() + kGrace));
     const auto left =

@@ -47,11 +47,13 @@ def check_args(args):
 
 def check_service(manifests):
     kinds = {one["kind"]: one for one in manifests}
-    deployment, service, budget = kinds["Deployment"], kinds["Service"], kinds["PodDisruptionBudget"]
+    deployment, service, budget = kinds["Deployment"], kinds["Service"], kinds.get("PodDisruptionBudget")
     pod = deployment["spec"]["template"]
     labels = pod["metadata"]["labels"].items()
-    for selector in (deployment["spec"]["selector"]["matchLabels"], service["spec"]["selector"],
-                     budget["spec"]["selector"]["matchLabels"]):
+    selectors = [deployment["spec"]["selector"]["matchLabels"], service["spec"]["selector"]]
+    if budget is not None:
+        selectors.append(budget["spec"]["selector"]["matchLabels"])
+    for selector in selectors:
         assert selector and selector.items() <= labels, (selector, labels)
     container = pod["spec"]["containers"][0]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
@@ -61,7 +63,12 @@ def check_service(manifests):
     listen = container["args"][container["args"].index("--listen") + 1]
     assert listen == f"0.0.0.0:{ports['http']}", listen
     assert {"requests", "limits"} <= container["resources"].keys()
-    assert budget["spec"]["minAvailable"] < deployment["spec"]["replicas"]
+    # With a leader, one pod is ever ready: it must neither be kept from ending nor be waited for.
+    ready = 1 if "--leader-store" in container["args"] else deployment["spec"]["replicas"]
+    assert (budget is None) == (ready == 1), budget
+    assert budget is None or budget["spec"]["minAvailable"] < ready
+    unavailable = deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"]
+    assert ready == deployment["spec"]["replicas"] or unavailable == deployment["spec"]["replicas"], unavailable
     check_args(container["args"])
 
 
@@ -96,7 +103,7 @@ def main():
     if not shutil.which("kubectl") or not shutil.which("node"):
         print("kubectl or node is not here")
         sys.exit(77)
-    for folder in ".", "with-catalog":
+    for folder in ".", "with-catalog", "with-failover":
         manifests = built(folder)
         assert validate(manifests) == [], validate(manifests)
         check_service(manifests)

@@ -43,8 +43,10 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual std::string version() const = 0;  // of the program
-  // No model loads for the first time, and the server does not end.
+  // No model loads for the first time, the server does not end, and no other one answers instead.
   virtual bool is_ready() const = 0;
+  // Whether this server answers inferences: of several, only one may.
+  virtual bool leads() const = 0;
   // Fails with kNotFound, or kUnavailable where the model is not loaded.
   virtual Result<ModelMetadata> metadata(const ModelName& model) const = 0;
   virtual Result<std::vector<NamedStatistics>> statistics(const ModelName& model) const = 0;

@@ -29,6 +29,8 @@ class Door {
  public:
   virtual ~Door() = default;                // cancels what it has not answered
   virtual std::string address() const = 0;  // "127.0.0.1:8001"
+  // What it says of itself where it is asked for its health.
+  virtual void set_serving(bool is_serving) = 0;
   // Takes no more requests, and returns when those that it has are answered. False if they were not
   // in time.
   virtual bool drain(Time deadline) = 0;

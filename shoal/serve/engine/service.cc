@@ -44,6 +44,12 @@ Result<std::vector<WantedIndex>> find_wanted(const ServedModel& model,
   return wanted;
 }
 
+InferResult standby_result() {
+  return {Status(Code::kUnavailable, "another server answers, and this one stands by"),
+          std::chrono::seconds(1),
+          {}};
+}
+
 InferResult result_of(const ServedModel& model, const std::string& id,
                       const std::vector<WantedIndex>& wanted, Outcome outcome) {
   InferResult result{std::move(outcome.status), outcome.retry_after, {}};
@@ -78,7 +84,7 @@ Job job_of(const Asker& asker) {
 bool Service::is_ready() const {
   const auto index = engine_.index(/*ready_only=*/false);
   const auto is_loading = [](const IndexEntry& entry) { return entry.state == "LOADING"; };
-  return !draining_ && std::ranges::none_of(index, is_loading);
+  return !draining_ && leads() && std::ranges::none_of(index, is_loading);
 }
 
 Result<std::shared_ptr<ServedModel>> Service::find_model(const ModelName& model) const {
@@ -149,6 +155,7 @@ KeyCheck Service::check_key(std::string_view authorization, KeyUse use, uint64_t
 
 std::optional<InferResult> Service::refusal(const std::string& model, uint64_t client,
                                             uint32_t priority) {
+  if (!leads()) return standby_result();
   auto outcome = engine_.refusal(model, client, priority);
   if (!outcome) return std::nullopt;
   return InferResult{std::move(outcome->status), outcome->retry_after, {}};
@@ -156,6 +163,12 @@ std::optional<InferResult> Service::refusal(const std::string& model, uint64_t c
 
 void Service::infer(const ModelName& name, const InferRequest& request, const Asker& asker,
                     std::function<void(InferResult)> done) {
+  if (is_one_of_several()) {
+    if (!leads()) return done(standby_result());
+    done = [this, done = std::move(done)](InferResult result) {
+      done(leads() ? std::move(result) : standby_result());
+    };
+  }
   if (const auto task = find_task(name)) return infer_by_task(*task, request, asker, done);
   infer_by_model(name, request, asker, done);
 }

@@ -17,11 +17,15 @@ namespace shoal::serve {
 
 class Service final : public Backend {
  public:
-  // `post` calls what it is given on a thread that may compute. REQUIRES: `engine` and `keys`,
-  // which may be null, outlive it.
+  // `post` calls what it is given on a thread that may compute. `leads` is asked before each answer
+  // of a model; null: always. REQUIRES: `engine` and `keys`, which may be null, outlive it.
   Service(Engine& engine, Keys* keys, std::string version,
-          std::function<void(std::function<void()>)> post)
-      : engine_(engine), keys_(keys), version_(std::move(version)), post_(std::move(post)) {}
+          std::function<void(std::function<void()>)> post, std::function<bool()> leads = nullptr)
+      : engine_(engine),
+        keys_(keys),
+        version_(std::move(version)),
+        post_(std::move(post)),
+        leads_(std::move(leads)) {}
 
   // What tasks take and give. REQUIRES: nothing was asked yet; the engine has all variants.
   using TaskFacts = std::map<std::string, std::shared_ptr<const ModelFacts>>;
@@ -30,6 +34,8 @@ class Service final : public Backend {
 
   std::string version() const override { return version_; }
   bool is_ready() const override;
+  bool leads() const override { return leads_ == nullptr || leads_(); }
+  bool is_one_of_several() const { return leads_ != nullptr; }
   Result<ModelMetadata> metadata(const ModelName& model) const override;
   Result<std::vector<NamedStatistics>> statistics(const ModelName& model) const override;
   std::vector<IndexEntry> index(bool ready_only) const override;
@@ -67,6 +73,7 @@ class Service final : public Backend {
   Keys* const keys_;
   const std::string version_;
   const std::function<void(std::function<void()>)> post_;
+  const std::function<bool()> leads_;
   std::unique_ptr<Chooser> chooser_;
   TaskFacts tasks_;
   std::mutex choosing_;  // decisions are carried out in their order

@@ -121,6 +121,7 @@ Reply Api::document(const Call& call, const HttpRequest& request) {
     case CallKind::kMetrics: {
       Reply reply =
           json_reply(print_metrics(service_.engine().statistics(""), options_.triton_metrics));
+      if (service_.is_one_of_several()) reply.body += print_leader_metric(service_.leads());
       reply.type = "text/plain; version=0.0.4";
       return reply;
     }
@@ -167,7 +168,11 @@ Reply Api::document(const Call& call, const HttpRequest& request) {
     return json_reply(print_config(metadata, (*model)->max_batch));
   }
   if (call.kind == CallKind::kModelReady) {
-    return json_reply("{\"name\":\"" + metadata.name + "\",\"ready\":true}");
+    const bool ready = service_.leads();
+    Reply reply =
+        json_reply("{\"name\":\"" + metadata.name + "\",\"ready\":" + (ready ? "true}" : "false}"));
+    if (!ready) reply.status = kNotReady;
+    return reply;
   }
   return json_reply(print(metadata));
 }

@@ -82,7 +82,8 @@ Reply failure_reply(unsigned http_status, std::string_view why) {
 }
 
 Reply failure_reply(const Status& status, std::optional<Duration> retry_after) {
-  Reply reply = failure_reply(retry_after ? 429 : http_status_of(status.code()), status.message());
+  const bool is_too_much = retry_after && status.code() != Code::kUnavailable;
+  Reply reply = failure_reply(is_too_much ? 429 : http_status_of(status.code()), status.message());
   if (!retry_after) return reply;
   // Whole seconds are all that the header can say.
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(*retry_after).count();

@@ -55,7 +55,7 @@ using ReplyTo = std::function<void(Reply)>;
 
 // The HTTP status of a failure. As Triton maps them, and 429 and 504 where there is too much to do.
 unsigned http_status_of(Code code);
-// 429 if there is a time after which to try again.
+// 429 if there is a time after which to try again, unless the server cannot answer anybody.
 Reply failure_reply(const Status& status, std::optional<Duration> retry_after = std::nullopt);
 Reply failure_reply(unsigned http_status, std::string_view why);
 

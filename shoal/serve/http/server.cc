@@ -52,13 +52,21 @@ class Server::State {
         retry_(acceptor_.get_executor()),
         wake_(io_),
         check_(io_),
+        tell_(io_),
         engine_(device, options.engine, [this](Time time) { wake_at(time); }),
-        service_(engine_, options.keys.get(), options.version,
-                 [this](std::function<void()> task) { asio::post(io_, std::move(task)); }),
+        service_(
+            engine_, options.keys.get(), options.version,
+            [this](std::function<void()> task) { asio::post(io_, std::move(task)); },
+            options.leads),
         api_(service_, options.api) {}
 
   ~State() {
-    door_.reset();  // whose requests are answered on the threads that end now
+    std::unique_ptr<Door> door;
+    {
+      const std::scoped_lock lock(door_mutex_);
+      door = std::move(door_);
+    }
+    door.reset();  // whose requests are answered on the threads that end now
     io_.stop();
     for (std::thread& thread : threads_) thread.join();
   }
@@ -97,6 +105,7 @@ class Server::State {
     const DoorOptions door{options_.grpc, options_.tls, options_.limits.body_bytes,
                            options_.max_bodies};
     SHOAL_ASSIGN(door_, open_grpc_door(service_, door));
+    if (service_.is_one_of_several()) tell_door();
     return {};
   }
 
@@ -281,6 +290,19 @@ class Server::State {
     });
   }
 
+  // Whether the server is ready, again and again.
+  void tell_door() {
+    {
+      const std::scoped_lock lock(door_mutex_);
+      if (door_ == nullptr) return;
+      door_->set_serving(service_.is_ready());
+    }
+    tell_.expires_after(kCheck);
+    tell_.async_wait([this](error_code stopped) {
+      if (!stopped) tell_door();
+    });
+  }
+
   void check() {
     Connections all;
     bool end_idle = false;
@@ -310,13 +332,14 @@ class Server::State {
   asio::io_context io_;
   tcp::acceptor acceptor_;  // on a strand
   tcp::endpoint endpoint_;
-  asio::steady_timer retry_, wake_, check_;
+  asio::steady_timer retry_, wake_, check_, tell_;
   std::atomic<bool> draining_ = false;
   Time drained_since_ = kNever;
   Engine engine_;
   Service service_;
   Api api_;
   std::vector<std::thread> threads_;
+  std::mutex door_mutex_;  // of who tells the door while it is closed
   std::unique_ptr<Door> door_;
 };
 

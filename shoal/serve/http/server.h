@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ struct ServerOptions {
   EngineOptions engine;
   ChooserOptions tasks;  // whose variants are among the models, as TASK.VARIANT
   ApiOptions api;
+  // Asked before each answer of a model; null: always. While it is false, the server is not ready,
+  // and refuses inferences with 503.
+  std::function<bool()> leads;
   // For clients to send one more request on connections that they keep, and learn that it was the
   // last.
   std::chrono::milliseconds drain_grace{500};

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <random>
 #include <string>
 #include <thread>
@@ -115,6 +117,77 @@ TEST(Server, HasRoomForSoManyBytesOfBodies) {
     EXPECT_EQ(status(900'000), 400u);
     EXPECT_NE(status(2'000'000), 400u);  // 503, unless the client still writes when it is closed
   }
+}
+
+TEST(Server, AnswersOnlyWhileItLeads) {
+  const auto device = make_reference_device();
+  std::atomic<bool> leads = false;
+  std::atomic<int> asked = 0, leaves_at = 0;  // the question at which it no longer leads; 0: none
+  ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  options.leads = [&] { return leads && ++asked != leaves_at; };
+  const auto server = Server::start({*parse_model_source("zoo:digits")}, *device, options);
+  ASSERT_TRUE(server.ok());
+  const auto status = [&](const char* path, const std::string& body = "") {
+    auto client = HttpClient::connect((*server)->url());
+    const auto answer = body.empty() ? client->get(path) : client->post(path, {body, {}});
+    return answer.ok() ? answer->status : 0;
+  };
+  std::string zeros = "0";
+  for (int i = 1; i < 28 * 28; ++i) zeros += ",0";
+  const std::string body =
+      R"({"inputs":[{"name":"image","datatype":"FP32","shape":[1,1,28,28],"data":[)" + zeros +
+      "]}]}";
+  const char* const infer = "/v2/models/digits/infer";
+  for (const bool now : {false, true, false}) {
+    leads = now;
+    EXPECT_EQ(status("/v2/health/live"), 200u);
+    EXPECT_EQ(status("/v2/models/digits"), 200u);
+    EXPECT_EQ(status("/v2/health/ready"), now ? 200u : 400u);
+    EXPECT_EQ(status("/v2/models/digits/ready"), now ? 200u : 400u);
+    EXPECT_EQ(status(infer, body), now ? 200u : 503u);
+  }
+  // It is asked when a request comes, when the model begins and when the answer is there; one that
+  // does not lead at any of these does not answer.
+  leads = true;
+  for (int question = 1; question <= 3; ++question) {
+    asked = 0;
+    leaves_at = question;
+    EXPECT_EQ(status(infer, body), 503u) << question;
+  }
+  asked = 0;
+  leaves_at = 4;
+  EXPECT_EQ(status(infer, body), 200u);
+  EXPECT_EQ(asked, 3);
+}
+
+TEST(HttpClient, GivesUpWhereNobodyAnswers) {
+  namespace asio = boost::asio;
+  asio::io_context io;
+  const asio::ip::tcp::acceptor silent(io, {asio::ip::address_v4::loopback(), 0});
+  HttpClientOptions options;
+  options.patience = std::chrono::milliseconds(20);
+  const std::string url = "http://127.0.0.1:" + std::to_string(silent.local_endpoint().port());
+  auto client = HttpClient::connect(url, options);
+  ASSERT_TRUE(client.ok());
+  const auto answer = client->get("/");
+  EXPECT_EQ(answer.status().code(), Code::kUnavailable);
+  EXPECT_FALSE(client->is_open());
+}
+
+TEST_F(ServerTest, AnswersClientsThatHavePatienceAndRoomForSomeBytes) {
+  HttpClientOptions options;
+  options.patience = std::chrono::minutes(1);
+  auto client = HttpClient::connect(server_->url(), options);
+  ASSERT_TRUE(client.ok());
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = client->get("/v2/models/digits");
+    EXPECT_TRUE(answer.ok() && answer->status == 200);
+  }
+  options.answer_bytes = 10;
+  client = HttpClient::connect(server_->url(), options);
+  ASSERT_TRUE(client.ok());
+  EXPECT_FALSE(client->get("/v2/models/digits").ok());
 }
 
 TEST(Server, RefusesWhereItCannotListenAndModelsThatAreNotThere) {

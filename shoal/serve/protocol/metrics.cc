@@ -146,4 +146,10 @@ std::string print_metrics(const std::vector<NamedStatistics>& models, bool trito
   return out.take();
 }
 
+std::string print_leader_metric(bool leads) {
+  std::string text;
+  begin_family(text, "shoal_leader", "gauge", "1 where this server answers, 0 where it stands by.");
+  return text + "shoal_leader " + (leads ? "1" : "0") + "\n";
+}
+
 }  // namespace shoal::serve

@@ -13,4 +13,7 @@ namespace shoal::serve {
 // `triton`, those are there, too, that it objects to: times in microseconds.
 std::string print_metrics(const std::vector<NamedStatistics>& models, bool triton = false);
 
+// Whether this server is the one of several that answers.
+std::string print_leader_metric(bool leads);
+
 }  // namespace shoal::serve
