@@ -20,7 +20,8 @@ using federated::RoundReport;
 
 double peak_mb() { return static_cast<double>(peak_memory_bytes()) / (1 << 20); }
 
-Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, double seconds) {
+Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, learn::CodecKind codec,
+             double seconds) {
   const Figures& figures = outcome.figures;
   Json top1s = Json::array();
   for (const RoundReport& round : figures.history) {
@@ -39,6 +40,8 @@ Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, dou
           {"left", figures.left},
           {"failed", figures.failed},
           {"bytes", figures.bytes},
+          {"codec", std::string(learn::name_of(codec))},
+          {"report_bytes", figures.report_bytes},
           {"seconds", seconds},
           {"virtual_seconds", figures.virtual_seconds},
           {"training_share", figures.training_share},
@@ -72,6 +75,9 @@ Outcome train_federated(const TrainFlags& flags) {
   SHOAL_OR_EXIT(fit::TrainingOptions fit, Exit::kUsage, flags.resolve());
   fit.checkpoint.clear();
   federated::Options options = flags.federated.resolve(std::move(fit));
+  const auto codec = learn::find_codec(flags.together.codec);
+  if (!codec) return {Exit::kUsage, "--codec auto needs --cluster"};
+  options.codec = *codec;
   ModelFlags one_thread = flags.model;
   one_thread.threads = 1;
   SHOAL_OR_EXIT(const auto clients, Exit::kDevice, make_device(one_thread));
@@ -85,7 +91,7 @@ Outcome train_federated(const TrainFlags& flags) {
   if (!outcome.ok()) return fail(Doing::kTrain, outcome.status());
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   if (flags.json) {
-    std::printf("%s\n", to_json(*outcome, flags.federated, taken.count()).dump().c_str());
+    std::printf("%s\n", to_json(*outcome, flags.federated, *codec, taken.count()).dump().c_str());
   } else {
     print(outcome->figures, taken.count());
   }

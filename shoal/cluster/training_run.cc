@@ -154,29 +154,54 @@ class Runner {
 
   // Until every worker has its lesson or cannot take part. They join together.
   Status gather() {
-    std::set<int> awaited(options_.workers.begin(), options_.workers.end());
-    for (const int worker : coordinator_.lost()) awaited.erase(worker);
-    std::vector<int> ready;
-    const net::Deadline deadline = net::after(options_.start_timeout);
-    while (!awaited.empty() && Clock::now() < deadline) {
-      for (const TrainingEvent& event : post_.wait(deadline)) {
-        if (event.kind == Kind::kReady && awaited.contains(event.worker)) {
-          ready.push_back(event.worker);
-        }
-        if (event.kind == Kind::kLost) {
-          result_.lost.push_back(named(event));
-          std::erase(ready, event.worker);
-        }
-        awaited.erase(event.worker);
+    Gathering now{.awaited = {options_.workers.begin(), options_.workers.end()},
+                  .until = net::after(options_.start_timeout),
+                  .until_back = net::after(options_.return_timeout)};
+    while (true) {
+      const bool waits_for_lost = Clock::now() < now.until_back;
+      if (!waits_for_lost) {
+        for (const int worker : coordinator_.lost()) now.awaited.erase(worker);
+      }
+      if (now.awaited.empty() || Clock::now() >= now.until) break;
+      if (waits_for_lost) reviver_.look();
+      const Clock::time_point end = waits_for_lost ? now.until_back : now.until;
+      const Clock::time_point next = waits_for_lost ? reviver_.next().value_or(end) : end;
+      for (const TrainingEvent& event : post_.wait(std::min(end, next))) {
+        SHOAL_TRY(take(event, now));
       }
     }
-    if (ready.empty()) {
+    if (now.ready.empty()) {
       return result_.lost.empty() ? Status(Code::kDeadline, "no worker is ready to train")
                                   : result_.lost.front();
     }
-    std::ranges::sort(ready);
+    const std::vector<int> ready(now.ready.begin(), now.ready.end());
     SHOAL_TRY(send_ahead(ready));
     for (const int worker : ready) hub_.join(worker, Clock::now());
+    return {};
+  }
+
+  // Before the first step.
+  struct Gathering {
+    std::set<int> awaited = {}, ready = {};
+    Clock::time_point until, until_back;
+  };
+  // A worker that is there and has given the run up does not come back by itself.
+  Status take(const TrainingEvent& event, Gathering& now) {
+    if (event.kind == Kind::kBack) return teach(event.worker);
+    if (event.kind == Kind::kReady) {
+      now.awaited.erase(event.worker);
+      now.ready.insert(event.worker);
+    }
+    if (event.kind != Kind::kLost) return {};
+    result_.lost.push_back(named(event));
+    now.ready.erase(event.worker);
+    const bool may_return =
+        Clock::now() < now.until_back && !coordinator_.present().contains(event.worker);
+    if (may_return) {
+      now.awaited.insert(event.worker);
+    } else {
+      now.awaited.erase(event.worker);
+    }
     return {};
   }
 

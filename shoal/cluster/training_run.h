@@ -28,6 +28,8 @@ struct TrainingRunOptions {
   learn::HubSession::Rate rate = [](int64_t) { return 1.0; };
   std::vector<int> workers = {};                     // that take part
   std::chrono::milliseconds start_timeout{120'000};  // until the first worker is ready
+  // How long the first step waits for workers that are lost when the run begins.
+  std::chrono::milliseconds return_timeout{0};
   // Steps whose examples are sent before the first begins, as far as `most_ahead_bytes` of one
   // worker go. Examples that a worker does not have when it needs them are sent with the step.
   int64_t ahead = 0;

@@ -143,7 +143,14 @@ Status Simulation::prepare(const fit::NetworkForBatch& network) {
   }
   server_ = std::make_unique<Server>(options_.strategy, trainers_[0].weights(),
                                      trainers_[0].parameters());
+  if (options_.codec == learn::CodecKind::kF32) return {};
+  SHOAL_ASSIGN(codecs_, ClientCodecs::create({.kind = options_.codec, .seed = options_.fit.seed},
+                                             server_->weights(), trainers_[0].parameters()));
   return {};
+}
+
+double Simulation::bytes_of_report() const {
+  return codecs_ ? static_cast<double>(codecs_->bytes()) : bytes_of(weights());
 }
 
 // Those with most work come first: threads are then busy to the end, and few results wait for
@@ -185,7 +192,17 @@ Status Simulation::learn(const Task& task, size_t place, int slot, Delivery& del
                                            .mu = options_.strategy.mu,
                                            .seed = how.seed});
   if (!loss.ok() && loss.status().code() != Code::kInvalidArgument) return loss.status();
-  delivery.take(place, task, loss, trainer.weights());
+  if (!codecs_ || !loss.ok()) {
+    delivery.take(place, task, loss, trainer.weights());
+    return {};
+  }
+  const Result<Weights> received =
+      codecs_->send(task.client, server_->weights(), trainer.weights());
+  if (received.ok()) {
+    delivery.take(place, task, loss, *received);
+  } else {
+    delivery.take(place, task, received.status(), {});
+  }
   return {};
 }
 
@@ -214,7 +231,8 @@ Result<RoundReport> Simulation::round() {
   report.reported = delivery.merger().clients();
   report.failed = delivery.failed();
   report.loss = delivery.mean_loss();
-  report.bytes = bytes_of(weights()) * static_cast<double>(report.invited + tasks.size());
+  report.bytes = bytes_of(weights()) * static_cast<double>(report.invited) +
+                 bytes_of_report() * static_cast<double>(tasks.size());
   SHOAL_TRY(evaluate(report));
   count(report);
   return report;
@@ -243,6 +261,7 @@ void Simulation::count(const RoundReport& report) {
   figures_.left += report.left;
   figures_.failed += report.failed;
   figures_.bytes += report.bytes;
+  figures_.report_bytes = bytes_of_report();
   figures_.virtual_seconds += report.seconds;
   figures_.loss = report.loss;
   figures_.best_top1 = std::max(figures_.best_top1, report.top1);

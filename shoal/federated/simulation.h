@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/base/thread_pool.h"
 #include "shoal/device/device.h"
+#include "shoal/federated/client_codecs.h"
 #include "shoal/federated/local_trainer.h"
 #include "shoal/federated/population.h"
 #include "shoal/federated/shards.h"
@@ -41,6 +43,8 @@ struct Options {
   int64_t evaluate_every = 1;  // rounds; the last one is evaluated in any case
   double target_top1 = 0;      // in percent: a round that reaches it is the last; 0: none
   int threads = 1;             // clients that learn at once; no influence on the result
+  // How clients send what they learned (client_codecs.h). kF32: their weights, as they are.
+  learn::CodecKind codec = learn::CodecKind::kF32;
 };
 
 // kInvalidArgument for options without a meaning; kUnsupported for what clients cannot do: a
@@ -57,7 +61,7 @@ struct RoundReport {
   size_t failed = 0;      // whose loss or weights were no numbers
   double loss = 0;        // mean of those that reported
   double seconds = 0;     // virtual: until the last one reported, or the deadline
-  double bytes = 0;       // to and from all clients, weights as f32
+  double bytes = 0;       // to all clients, weights as f32, and from them, by the codec
   double top1 = -1;       // of the held-out examples, in percent; -1: not evaluated
 };
 
@@ -66,6 +70,7 @@ struct Figures {
   int64_t rounds = 0;  // done
   size_t invited = 0, reported = 0, stragglers = 0, left = 0, failed = 0;
   double bytes = 0;
+  double report_bytes = 0;  // of what one client sends in a round
   double virtual_seconds = 0;
   double loss = 0;               // of the last round
   double best_top1 = 0;          // of the rounds that were evaluated
@@ -119,6 +124,7 @@ class Simulation {
   std::vector<Task> plan(RoundReport& report) const;
   Status learn(const Task& task, size_t place, int slot, Delivery& delivery);
   Status evaluate(RoundReport& report);
+  double bytes_of_report() const;
   void count(const RoundReport& report);
 
   Devices devices_;
@@ -132,6 +138,7 @@ class Simulation {
   train::Schedule schedule_;
   std::unique_ptr<Shards> shards_;
   std::unique_ptr<Server> server_;
+  std::optional<ClientCodecs> codecs_;  // nothing: weights travel as they are
   Figures figures_;
   double training_seconds_ = 0, bookkeeping_seconds_ = 0, evaluation_seconds_ = 0;
 };

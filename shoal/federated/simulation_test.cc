@@ -161,6 +161,28 @@ TEST_F(Simulated, Learns) {
   EXPECT_GE(simulation->figures().best_top1, 50);
 }
 
+// Clients send less, and what they send is still what they learned.
+TEST_F(Simulated, LearnsByEveryCodec) {
+  Options how = options("fedavg");
+  how.rounds = 12;
+  how.shards.split = ShardOptions::Split::kIid;
+  const double network = run(how)->figures().report_bytes;
+  for (const learn::CodecKind kind : learn::all_codecs()) {
+    how.codec = kind;
+    how.threads = 1;
+    const auto simulation = run(how);
+    const Figures& figures = simulation->figures();
+    EXPECT_GT(figures.evaluation.top1(), 80) << name_of(kind);
+    EXPECT_EQ(figures.bytes, network * static_cast<double>(figures.invited) +
+                                 figures.report_bytes * static_cast<double>(figures.reported));
+    if (kind == learn::CodecKind::kOneBit) {
+      EXPECT_LT(figures.report_bytes, network / 4);
+    }
+    how.threads = 3;
+    EXPECT_TRUE(same(run(how)->weights(), simulation->weights())) << name_of(kind);
+  }
+}
+
 TEST_F(Simulated, RefusesWhatClientsCannotDo) {
   Options how = options("fedavg");
   how.fit.patience = 2;

@@ -56,6 +56,12 @@ Result<std::unique_ptr<Setup>> Setup::open(const Options& options) {
   SHOAL_TRY(check(options));
   SHOAL_ASSIGN(fit::TrainingData data, fit::open_training_data(options.fit));
   SHOAL_ASSIGN(Model model, open_model(options.fit.model, {.seed = options.fit.seed}));
+  return open(options, std::move(model), std::move(data));
+}
+
+Result<std::unique_ptr<Setup>> Setup::open(const Options& options, Model model,
+                                           fit::TrainingData data) {
+  SHOAL_TRY(check(options));
   SHOAL_ASSIGN(LoadedGraph micro,
                fit::network_to_train(model, options.fit,
                                      static_cast<int64_t>(options.fit.batch) >> options.levels));

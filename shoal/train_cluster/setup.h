@@ -20,6 +20,9 @@ class Setup {
  public:
   // Fails as check(options), the model and the data do. REQUIRES: the options outlive it.
   static Result<std::unique_ptr<Setup>> open(const Options& options);
+  // With a model and data that are open already.
+  static Result<std::unique_ptr<Setup>> open(const Options& options, Model model,
+                                             fit::TrainingData data);
 
   const Model& model() const { return model_; }
   const Graph& network() const { return network_; }  // for a micro-batch

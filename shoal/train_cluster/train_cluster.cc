@@ -7,6 +7,7 @@
 #include "shoal/fit/checkpoint.h"
 #include "shoal/fit/derived_options.h"
 #include "shoal/fit/network.h"
+#include "shoal/learn/schedule/shares.h"
 #include "shoal/train/step_graph.h"
 #include "shoal/train_cluster/setup.h"
 
@@ -35,32 +36,92 @@ Result<double> message_bytes(const learn::CodecOptions& codec, const Graph& netw
 // Which workers train, with which codec, and what that should take.
 struct Decision {
   std::vector<int> workers;
+  std::map<int, int64_t> planned;  // as HubOptions has them
   CodecKind codec = CodecKind::kF32;
   double step_seconds = 0;
   double single_seconds = 0;
   bool together = false;
 };
 
+// Where every worker would have a share and a codec learns what depends on it.
+bool has_fixed_shares(const Options& options, CodecKind codec) {
+  const bool has_checkpoint = !options.fit.checkpoint.empty();
+  return options.fixed_shares.value_or(has_checkpoint && codec != CodecKind::kF32);
+}
+
+// Shares of all workers by their speeds, which are rounded to a power of two of the fastest one's:
+// devices that are alike have equal shares, however they were measured this time.
+std::map<int, int64_t> plan_shares(const learn::TrainingSite& site, const learn::TrainingJob& job,
+                                   const std::vector<int>& numbers, learn::TrainingPlan& plan) {
+  std::vector<double> seconds;
+  for (const learn::TrainingDevice& one : site.workers) seconds.push_back(one.times[0].second);
+  const double fastest = std::ranges::min(seconds);
+  std::map<int, int64_t> planned;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const double times = std::exp2(std::round(std::log2(seconds[i] / fastest)));
+    seconds[i] = times;
+    planned[numbers[i]] = static_cast<int64_t>(1000 * times);
+  }
+  plan.shares = learn::shares_of(seconds, job.batch / job.unit);
+  for (int64_t& share : plan.shares) share *= job.unit;
+  return planned;
+}
+
 struct Networks {
   const Graph& micro;     // for a micro-batch
   train::StepGraph step;  // of that
-  Graph whole_step;       // of a whole batch, as one device alone would compute it
+  // What workers are timed with: the step, and that of a whole batch, as one device alone would
+  // compute it. Only the first where memory is limited: the second has all of its activations.
+  std::vector<Graph> timed;
 };
 
 Result<Networks> make_steps(const Setup& setup, const Options& options) {
-  const auto batch = static_cast<int64_t>(options.fit.batch);
-  SHOAL_ASSIGN(const LoadedGraph whole, fit::network_to_train(setup.model(), options.fit, batch));
   const train::StepOptions how = fit::trainer_options(options.fit).step;
   SHOAL_ASSIGN(train::StepGraph of_micro, train::make_step_graph(setup.network(), how));
-  SHOAL_ASSIGN(train::StepGraph of_whole, train::make_step_graph(whole.graph, how));
-  return Networks{setup.network(), std::move(of_micro), std::move(of_whole.graph)};
+  std::vector<Graph> timed{of_micro.graph};
+  if (options.fit.memory_bytes == 0) {
+    const auto batch = static_cast<int64_t>(options.fit.batch);
+    SHOAL_ASSIGN(const LoadedGraph whole, fit::network_to_train(setup.model(), options.fit, batch));
+    SHOAL_ASSIGN(train::StepGraph of_whole, train::make_step_graph(whole.graph, how));
+    timed.push_back(std::move(of_whole.graph));
+  }
+  return Networks{setup.network(), std::move(of_micro), std::move(timed)};
+}
+
+// Of a step of a worker alone.
+double seconds_alone(const std::vector<double>& times, int64_t micro_batches) {
+  return times.size() > 1 ? times[1] : times[0] * static_cast<double>(micro_batches);
+}
+
+// By the scheduler, or as the options say.
+Status choose(const learn::TrainingSite& site, const learn::TrainingJob& job,
+              const std::vector<int>& numbers, const Options& options, Decision& decision) {
+  SHOAL_ASSIGN(const learn::Schedule found, learn::schedule(site, job));
+  options.on_note(describe(found, site));
+  learn::TrainingPlan plan = found.plan;
+  decision.together = found.together && found.step_seconds < decision.single_seconds;
+  const CodecKind wanted = options.codec.value_or(plan.codec);
+  if (has_fixed_shares(options, wanted)) {
+    decision.planned = plan_shares(site, job, numbers, plan);
+    plan.codec = wanted;
+    plan.keeps_awake = options.keep_awake;
+  } else if (!decision.together && options.all_workers) {
+    std::ranges::fill(plan.shares, job.batch / std::ssize(plan.shares));
+    plan.codec = codecs_of(options).front();
+    plan.keeps_awake = options.keep_awake;
+  }
+  decision.codec = plan.codec;
+  decision.step_seconds = learn::predict_step(site, job, plan);
+  for (size_t i = 0; i < plan.shares.size(); ++i) {
+    if (plan.shares[i] > 0) decision.workers.push_back(numbers[i]);
+  }
+  return {};
 }
 
 Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& networks,
                         const Options& options) {
   SHOAL_ASSIGN(plan::ClusterProfile profile, connection.profile(networks.micro));
-  const Graph graphs[] = {networks.step.graph, networks.whole_step};
-  const auto times = connection.time(graphs);
+  const auto times = connection.time(networks.timed);
   const auto batch = static_cast<int64_t>(options.fit.batch);
   learn::TrainingSite site{
       .workers = {}, .hub = profile.coordinator, .overlaps = false, .staggers = true};
@@ -75,7 +136,8 @@ Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& 
     site.workers.push_back({.name = connection.workers()[w].name,
                             .times = {{job.unit, (*times[w])[0]}},
                             .link = profile.links[w]});
-    decision.single_seconds = std::min(decision.single_seconds, (*times[w])[1]);
+    decision.single_seconds =
+        std::min(decision.single_seconds, seconds_alone(*times[w], batch / job.unit));
   }
   for (const ValueId id : networks.step.parameters) {
     job.gradient_bytes += static_cast<double>(networks.micro[id].type.bytes());
@@ -84,22 +146,7 @@ Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& 
     SHOAL_ASSIGN(job.messages[kind],
                  message_bytes(codec_options(options, kind), networks.micro, networks.step));
   }
-  SHOAL_ASSIGN(const learn::Schedule found, learn::schedule(site, job));
-  options.on_note(describe(found, site));
-  learn::TrainingPlan plan = found.plan;
-  decision.together = found.together && found.step_seconds < decision.single_seconds;
-  if (!decision.together && options.all_workers) {
-    for (size_t i = 0; i < plan.shares.size(); ++i) {
-      plan.shares[i] = batch / static_cast<int64_t>(plan.shares.size());
-    }
-    plan.codec = codecs_of(options).front();
-    plan.keeps_awake = options.keep_awake;
-  }
-  decision.codec = plan.codec;
-  decision.step_seconds = learn::predict_step(site, job, plan);
-  for (size_t i = 0; i < plan.shares.size(); ++i) {
-    if (plan.shares[i] > 0) decision.workers.push_back(numbers[i]);
-  }
+  SHOAL_TRY(choose(site, job, numbers, options, decision));
   return decision;
 }
 
@@ -155,41 +202,50 @@ Status check(const Options& options) {
   return Status(Code::kUnsupported, "penalties, a teacher and patience do not work in a cluster");
 }
 
-Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
-                      const Options& options) {
-  SHOAL_ASSIGN(const std::unique_ptr<Setup> setup, Setup::open(options));
-  SHOAL_ASSIGN(const Networks networks, make_steps(*setup, options));
-  SHOAL_ASSIGN(const Decision decision, decide(connection, networks, options));
-  const train::Schedule& rate = setup->rate();
-  const cluster::Lesson lesson{.network = setup->network(),
-                               .trainer = setup->trainer(decision.codec),
-                               .exchange = setup->exchange(decision.codec)};
-  const double dilation = connection.dilation();
-  const std::string settings = settings_of(options, decision.codec, rate.total);
-  cluster::TrainingRunOptions how{
-      .hub = {.steps = rate.total, .slack = options.slack, .fixed_shares = options.fixed_shares},
-      .rate = [&](int64_t step) { return factor_at(rate, step); },
-      .workers = decision.workers,
-      .ahead = options.ahead ? rate.total : 0,
-      .begins = options.begins,
-      .on_step = options.on_step,
-      .cancelled = options.cancelled};
-  use_checkpoints(options, settings, setup->steps_per_epoch(), how);
-  SHOAL_ASSIGN(how.resume, read_state(options, settings));
-  // A worker that is there but does not answer is given ten times what the slowest step takes.
-  how.hub.drop_after = std::max<std::chrono::nanoseconds>(
-      how.hub.drop_after,
-      std::chrono::nanoseconds(static_cast<int64_t>(
-          1e10 * dilation * std::max(decision.single_seconds, decision.step_seconds))));
-  std::shared_ptr<void> awake;
-  if (options.keep_awake) awake = connection.coordinator().stay_awake();
-  SHOAL_ASSIGN(
-      const cluster::TrainingRun run,
-      cluster::run_training(
-          connection.coordinator(), device, lesson,
-          [&](int64_t step, int64_t number) { return setup->examples(step, number); }, how));
-  awake.reset();
+namespace {
 
+// With fixed shares those of the checkpoint, also where they are not here yet.
+void use_plan(const Decision& decision, const Options& options, size_t workers,
+              cluster::TrainingRunOptions& run) {
+  run.workers = decision.workers;
+  run.hub.fixed_shares = has_fixed_shares(options, decision.codec);
+  if (!run.hub.fixed_shares) return;
+  constexpr std::chrono::seconds kMostAbsence{10};
+  run.return_timeout = kMostAbsence;
+  run.hub.planned = decision.planned;
+  if (!options.fixed_shares) {
+    options.on_note("shares stay as planned: a run that is resumed learns the same weights");
+  }
+  if (run.resume.empty()) return;
+  run.workers = learn::HubSession::workers_in(run.resume);
+  std::erase_if(run.workers, [&](int worker) { return static_cast<size_t>(worker) >= workers; });
+}
+
+Result<cluster::TrainingRunOptions> run_options(const Options& options, const Decision& decision,
+                                                const Setup& setup,
+                                                const cluster::ClusterConnection& connection) {
+  const train::Schedule& rate = setup.rate();
+  const std::string settings = settings_of(options, decision.codec, rate.total);
+  cluster::TrainingRunOptions how;
+  how.hub.steps = rate.total;
+  how.hub.slack = options.slack;
+  // A worker that is there but does not answer is given ten times what the slowest step takes.
+  const double longest =
+      10 * connection.dilation() * std::max(decision.single_seconds, decision.step_seconds);
+  how.hub.drop_after = std::max<std::chrono::nanoseconds>(
+      how.hub.drop_after, std::chrono::nanoseconds(static_cast<int64_t>(1e9 * longest)));
+  how.rate = [rate](int64_t step) { return factor_at(rate, step); };
+  how.ahead = options.ahead ? rate.total : 0;
+  how.begins = options.begins;
+  how.on_step = options.on_step;
+  how.cancelled = options.cancelled;
+  use_checkpoints(options, settings, setup.steps_per_epoch(), how);
+  SHOAL_ASSIGN(how.resume, read_state(options, settings));
+  use_plan(decision, options, connection.workers().size(), how);
+  return how;
+}
+
+Figures figures_of(const cluster::TrainingRun& run, const Decision& decision, double dilation) {
   Figures figures{.steps = run.first_step + std::ssize(run.losses),
                   .resumed_at = run.first_step,
                   .predicted_seconds = decision.step_seconds,
@@ -208,12 +264,48 @@ Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
   const std::vector<double>& times = run.workers > 1 ? run.step_seconds : run.computed_seconds;
   figures.step_seconds = median_step(times) / dilation;
   figures.mean_seconds = mean_step(times) / dilation;
-  SHOAL_ASSIGN(figures.evaluation, setup->evaluate(device, run.network));
-  const bool is_done = figures.steps == rate.total;
+  return figures;
+}
+
+Result<Figures> train_with(cluster::ClusterConnection& connection, Device& device,
+                           const Options& options, Setup& setup) {
+  SHOAL_ASSIGN(const Networks networks, make_steps(setup, options));
+  SHOAL_ASSIGN(const Decision decision, decide(connection, networks, options));
+  const cluster::Lesson lesson{.network = setup.network(),
+                               .trainer = setup.trainer(decision.codec),
+                               .exchange = setup.exchange(decision.codec)};
+  SHOAL_ASSIGN(const cluster::TrainingRunOptions how,
+               run_options(options, decision, setup, connection));
+  std::shared_ptr<void> awake;
+  if (options.keep_awake) awake = connection.coordinator().stay_awake();
+  SHOAL_ASSIGN(
+      const cluster::TrainingRun run,
+      cluster::run_training(
+          connection.coordinator(), device, lesson,
+          [&](int64_t step, int64_t number) { return setup.examples(step, number); }, how));
+  awake.reset();
+
+  Figures figures = figures_of(run, decision, connection.dilation());
+  SHOAL_ASSIGN(figures.evaluation, setup.evaluate(device, run.network));
+  const bool is_done = figures.steps == setup.rate().total;
   if (is_done && !options.fit.out.empty()) {
-    SHOAL_TRY(fit::export_network(setup->model(), options.fit, run.learned));
+    SHOAL_TRY(fit::export_network(setup.model(), options.fit, run.learned));
   }
   return figures;
+}
+
+}  // namespace
+
+Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
+                      const Options& options) {
+  SHOAL_ASSIGN(const std::unique_ptr<Setup> setup, Setup::open(options));
+  return train_with(connection, device, options, *setup);
+}
+
+Result<Figures> train(cluster::ClusterConnection& connection, Device& device, const Model& model,
+                      fit::TrainingData data, const Options& options) {
+  SHOAL_ASSIGN(const std::unique_ptr<Setup> setup, Setup::open(options, model, std::move(data)));
+  return train_with(connection, device, options, *setup);
 }
 
 }  // namespace shoal::train_cluster

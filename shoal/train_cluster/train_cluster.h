@@ -12,8 +12,10 @@
 #include "shoal/cluster/cluster_connection.h"
 #include "shoal/cluster/training_run.h"
 #include "shoal/fit/evaluation.h"
+#include "shoal/fit/training_data.h"
 #include "shoal/fit/training_options.h"
 #include "shoal/learn/schedule/scheduler.h"
+#include "shoal/models/model.h"
 
 namespace shoal::train_cluster {
 
@@ -28,9 +30,11 @@ struct Options {
   bool ahead = false;
   // Use all workers, also where one alone is as fast.
   bool all_workers = false;
-  // As HubOptions: without the first, what a codec that loses something learns depends on speeds.
-  bool fixed_shares = false;
-  double slack = 0;
+  // Shares that stay as they are planned at the beginning, of all workers, so that what a codec
+  // that loses something learns does not depend on speeds. Nothing: where there is such a codec and
+  // a checkpoint, which a run is to go on from to the same weights.
+  std::optional<bool> fixed_shares = {};
+  double slack = 0;  // as in HubOptions
   std::function<void(const std::string&)> on_note = [](const std::string&) {};
   std::function<void()> begins = [] {};  // the first step
   std::function<void(int64_t step, double loss)> on_step = [](int64_t, double) {};
@@ -72,5 +76,10 @@ Status check(const Options& options);
 // run_training() do.
 Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
                       const Options& options);
+
+// The same with a model and data that are open already, in place of options.fit.model and
+// options.fit.data.
+Result<Figures> train(cluster::ClusterConnection& connection, Device& device, const Model& model,
+                      fit::TrainingData data, const Options& options);
 
 }  // namespace shoal::train_cluster

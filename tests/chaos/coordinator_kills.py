@@ -23,13 +23,13 @@ def listed(shoal, folder):
 
 
 class Workers:
-    """Two of them on this machine, which outlive whoever coordinates."""
+    """Some of them on this machine, which outlive whoever coordinates."""
 
-    def __init__(self, shoal, tmp):
+    def __init__(self, shoal, tmp, names=("kitchen", "hall")):
         self.shoal, self.cache, self.processes = shoal, tmp / "cache", []
         self.env = {**os.environ, "SHOAL_CLUSTER_DIR": str(tmp / "cluster"), "XDG_CACHE_HOME": str(self.cache)}
         self.call("cluster", "init")
-        for name in "kitchen", "hall":
+        for name in names:
             invite = self.start("cluster", "invite", "--listen", "127.0.0.1:0")
             worker = self.start("worker", "--dir", str(tmp / name), "--name", name, "--listen", "127.0.0.1:0", "--threads",
                                 "1", "--join", invite.stdout.readline().strip())

@@ -169,11 +169,70 @@ TEST(Training, GoesOnFromACheckpoint) {
   }
 }
 
+// B11: a hub that goes on waits for the workers of its checkpoint: without one of them shares and
+// carried errors would be others. So it is with the plan of shares, which is the checkpoint's.
+TEST(Training, WaitsForTheWorkersOfItsCheckpoint) {
+  Cluster cluster(3);
+  const Lesson lesson = make_lesson(learn::CodecKind::kOneBit);
+  TrainingRunOptions options = options_for(3);
+  options.hub.fixed_shares = true;
+  options.hub.planned = {{0, 1000}, {1, 2000}, {2, 1000}};
+  const auto whole = trained(cluster, lesson, options);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  options.save_every = 2;
+  options.on_checkpoint = [&](const learn::HubSession::State& state) {
+    options.resume = state;
+    return Status();
+  };
+  options.cancelled = [&] { return !options.resume.empty(); };
+  ASSERT_TRUE(trained(cluster, lesson, options).ok());
+  options.cancelled = [] { return false; };
+  options.save_every = 0;
+  options.hub.planned = {{0, 3000}, {1, 1000}, {2, 1000}};
+  options.return_timeout = std::chrono::minutes(1);
+  EXPECT_EQ(learn::HubSession::workers_in(options.resume), options.workers);
+  cluster.start(1);  // in the place of the one that was there
+  ASSERT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
+  const auto rest = trained(cluster, lesson, options);
+  ASSERT_TRUE(rest.ok()) << rest.status().message();
+  EXPECT_EQ(rest->workers, 3u);
+  EXPECT_EQ(rest->hash, whole->hash);
+}
+
 TEST(Training, RefusesACheckpointOfAnotherRun) {
   Cluster cluster(1);
   TrainingRunOptions options = options_for(1);
   options.resume = {{"hub.steps", Tensor::of<int64_t>({}, {2})}};
   EXPECT_EQ(trained(cluster, make_lesson(), options).status().code(), Code::kCorrupt);
+  TrainingRunOptions saving = options_for(1);
+  saving.save_every = 1;
+  saving.on_checkpoint = [&](const learn::HubSession::State& state) {
+    options.resume = state;
+    return Status();
+  };
+  ASSERT_TRUE(trained(cluster, make_lesson(), saving).ok());
+  for (const Tensor& plan :
+       {Tensor::of<int64_t>({1}, {5}), Tensor::of<int64_t>({1, 2}, {0, 0}),
+        Tensor::of<int64_t>({1, 2}, {-1, 5}), Tensor::of<float>({1, 2}, {0, 5})}) {
+    options.resume["hub.plan"] = plan;
+    EXPECT_EQ(trained(cluster, make_lesson(), options).status().code(), Code::kCorrupt);
+  }
+}
+
+// B19: a step is limited, kept as bfloat16 and frozen on workers as on one device.
+TEST(Training, LearnsWithinMemoryAndWithFrozenWeights) {
+  Lesson plain = make_lesson(), lesson = make_lesson();
+  lesson.trainer.bf16 = true;
+  lesson.trainer.memory_bytes = 1 << 20;
+  lesson.trainer.step.frozen = [](std::string_view name) { return name == "fc1.weight"; };
+  Cluster cluster(2);
+  const auto run = trained(cluster, lesson, options_for(2));
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(run->hash, hash_alone(lesson));
+  EXPECT_NE(run->hash, hash_alone(plain));
+  EXPECT_FALSE(run->learned.contains("fc1.weight"));
+  lesson.trainer.memory_bytes = 100;
+  EXPECT_FALSE(trained(cluster, lesson, options_for(2)).ok());
 }
 
 TEST(Training, FailsWhereNobodyCanLearn) {

@@ -1,5 +1,7 @@
-"""shoal.Session on a cluster of two workers on this machine: cluster_test.py SHOAL"""
+"""shoal.Session and shoal.train on a cluster of two workers on this machine: cluster_test.py SHOAL"""
 
+import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -61,6 +63,46 @@ class Cluster(unittest.TestCase):
             shoal.Session("zoo:lenet5", device=f"cluster:{self.folder}", survive=3)
         with self.assertRaises(shoal.InvalidArgument):
             shoal.Session("zoo:lenet5", device=f"cluster:{self.folder}", verify=2)
+
+    def test_1_a_cluster_trains_as_the_command_does(self):
+        random = np.random.default_rng(1)
+        labels = random.integers(0, 10, 96)
+        images = random.integers(0, 100, (96, 28, 28), np.uint8)
+        images[np.arange(96), 2 * labels] += 150
+        given = {"held_out": (images, labels), "batch": 16, "steps": 12, "cluster": self.folder, "threads": 1}
+        results = [shoal.train("zoo:mlp", (images, labels), **given, all_workers=all) for all in (False, True)]
+        for result in results:
+            self.assertEqual((result.cluster.steps, result.cluster.codec, result.epochs), (12, "f32", ()))
+            self.assertEqual(result.cluster.lost, ())
+            again = shoal.evaluate(result.model, (images, labels))
+            self.assertAlmostEqual(again.top1, result.evaluation.top1, delta=2)
+        for name, split in (("train", images), ("test", images)):
+            np.save(f"{self.scratch}/{name}-images.npy", split)
+            np.save(f"{self.scratch}/{name}-labels.npy", labels)
+        words = ["train", "zoo:mlp", "--data", self.scratch, "--format", "npy", "--cluster", "--batch", 16, "--steps", 12]
+        done = subprocess.run(
+            [SHOAL, *map(str, words), "--json"],
+            env={**os.environ, "SHOAL_CLUSTER_DIR": str(self.folder)},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        learned = {result.cluster.weights_sha256 for result in results}
+        self.assertEqual(learned, {json.loads(done.stdout.splitlines()[-1])["weights_sha256"]})
+        few = shoal.train("zoo:mlp", (images, labels), **given, all_workers=True, codec="1bit")
+        self.assertEqual((few.cluster.codec, few.cluster.workers), ("1bit", 2))
+
+    def test_1_what_a_cluster_cannot_train_is_refused(self):
+        data = np.zeros((32, 28, 28), np.uint8), [0] * 32
+        for wrong in ({"codec": "morse"}, {"micro_batches": 3}, {"on_epoch": print}, {"device": "reference"}):
+            with self.subTest(wrong), self.assertRaises(shoal.InvalidArgument):
+                shoal.train("zoo:mlp", data, batch=16, cluster=self.folder, **wrong)
+        with self.assertRaises(shoal.Unsupported):
+            shoal.train("zoo:mlp", data, batch=16, cluster=self.folder, patience=2)
+        with self.assertRaises(TypeError):
+            shoal.train("zoo:mlp", data, batch=16, cluster=self.folder, codecs="f32")
+        with self.assertRaises(shoal.NotFound):
+            shoal.train("zoo:mlp", data, batch=16, cluster=f"{self.scratch}/none")
 
     def test_2_a_cluster_without_workers_is_unavailable(self):
         for process in self.workers.values():

@@ -193,9 +193,9 @@ void TogetherFlags::add_to(Command& command) {
       ->group(kTogether);
   command
       .add_option("--codec", codec,
-                  "How gradients travel: f32, f16, int8, 1bit, tern, qsgd, powersgd, topk, or auto")
+                  "How gradients travel, or with --federated what clients learned: f32, f16, int8, "
+                  "1bit, tern, qsgd, powersgd, topk, or auto")
       ->check(one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "auto"}))
-      ->needs(cluster)
       ->capture_default_str()
       ->group(kTogether);
   command
@@ -212,8 +212,15 @@ void TogetherFlags::add_to(Command& command) {
       ->needs(cluster)
       ->group(kTogether);
   command
-      .add_flag("--fixed-shares", fixed_shares,
-                "The same for all workers, whatever their speeds: codecs learn the same each time")
+      .add_flag(
+          "--measured-shares", [this] { fixed_shares = false; },
+          "Follow measured speeds, also where a run with this codec is to be resumed")
+      ->needs(cluster)
+      ->group(kTogether);
+  command
+      .add_flag(
+          "--fixed-shares", [this] { fixed_shares = true; },
+          "Of all workers, as planned: codecs learn the same each time; default with checkpoints")
       ->needs(cluster)
       ->group(kTogether);
   command

@@ -1,6 +1,7 @@
 // The flags of shoal train, and the options they stand for.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "../model.h"
@@ -17,7 +18,8 @@ struct TogetherFlags {
   int64_t steps = 0;    // 0: as many as the epochs have
   std::string codec = "f32";
   int64_t micro_batches = 8;
-  bool all_workers = false, lets_sleep = false, fixed_shares = false;
+  bool all_workers = false, lets_sleep = false;
+  std::optional<bool> fixed_shares = {};  // as in train_cluster::Options
   double slack = 0;
   double straggler = 1;  // in each step another emulated worker takes so many times as long
 

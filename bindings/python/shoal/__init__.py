@@ -35,13 +35,22 @@ from shoal._errors import (
     Unsupported,
 )
 from shoal._plan import Plan, PlanSegment, PlanWorker, plan
-from shoal._train import Epoch, Evaluation, Mistake, TrainingResult, evaluate, train
+from shoal._train import (
+    ClusterTraining,
+    Epoch,
+    Evaluation,
+    Mistake,
+    TrainingResult,
+    evaluate,
+    train,
+)
 from shoal._types import ModelSource as _ModelSource
 from shoal._types import Shapes as _Shapes
 
 __all__ = [
     "Cancellation",
     "Cancelled",
+    "ClusterTraining",
     "Corrupt",
     "Dataset",
     "DeadlineExceeded",

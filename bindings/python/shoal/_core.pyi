@@ -125,6 +125,16 @@ def _train(
     threads: int,
     on_epoch: Callable[..., None] | None,
 ) -> dict[str, Any]: ...
+def _train_on_cluster(
+    model: Model,
+    training: Dataset,
+    held_out: Dataset | None,
+    out: str,
+    checkpoint: str,
+    options: dict[str, Any],
+    folder: str,
+    threads: int,
+) -> dict[str, Any]: ...
 def _evaluate(
     model: Model, dataset: Dataset, options: dict[str, Any], device: str, threads: int
 ) -> dict[str, Any]: ...

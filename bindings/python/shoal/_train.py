@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional, Union
 
 from shoal import _core
+from shoal._errors import InvalidArgument
 from shoal._types import Array, ModelSource
 
-__all__ = ["Epoch", "Evaluation", "Mistake", "TrainingResult", "evaluate", "train"]
+__all__ = ["ClusterTraining", "Epoch", "Evaluation", "Mistake", "TrainingResult", "evaluate", "train"]
 
 DataSource = Union[_core.Dataset, tuple[Any, Any]]
 PathLike = Union[str, "os.PathLike[str]"]
@@ -52,11 +53,35 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class ClusterTraining:
+    """How the workers of a cluster trained.
+
+    ``workers`` had a part in the last step; ``together`` says whether several are faster than one,
+    by the scheduler's ``predicted_seconds`` of a step and ``single_seconds`` of the fastest worker
+    alone. ``bytes_per_step`` are those of one worker in one direction. ``loss`` is that of the last
+    step. ``lost`` names workers that were lost, and why.
+    """
+
+    steps: int
+    resumed_at: int
+    workers: int
+    together: bool
+    codec: str
+    step_seconds: float
+    predicted_seconds: float
+    single_seconds: float
+    bytes_per_step: float
+    loss: float
+    weights_sha256: str
+    lost: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TrainingResult:
     """What training ended with.
 
     ``model`` has the weights it ended with, ``evaluation`` is theirs. ``stopped`` is "done", or
-    "patience" where no epoch was better any more.
+    "patience" where no epoch was better any more. ``cluster`` is None where one device trained.
     """
 
     model: _core.Model
@@ -65,6 +90,7 @@ class TrainingResult:
     stopped: str
     images_per_second: float
     skipped: tuple[str, ...]
+    cluster: Optional[ClusterTraining] = None
 
 
 def _dataset(source: DataSource) -> _core.Dataset:
@@ -108,6 +134,43 @@ def evaluate(
     )
 
 
+def _train_on_cluster(
+    model: ModelSource,
+    data: DataSource,
+    held_out: Optional[DataSource],
+    out: Optional[PathLike],
+    checkpoint: Optional[PathLike],
+    options: dict[str, Any],
+    folder: str,
+    threads: int,
+) -> TrainingResult:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "model.onnx") if out is None else os.fspath(out)
+        facts = _core._train_on_cluster(
+            _core.Model(model),
+            _dataset(data),
+            None if held_out is None else _dataset(held_out),
+            path,
+            "" if checkpoint is None else os.fspath(checkpoint),
+            options,
+            folder,
+            threads,
+        )
+        with open(path, "rb") as file:
+            content = file.read()
+    done = facts["cluster"]
+    lost = tuple(done.pop("lost"))
+    return TrainingResult(
+        model=_core.Model(content),
+        evaluation=_evaluation(facts["evaluation"]),
+        epochs=(),
+        stopped="done",
+        images_per_second=options["batch"] / done["step_seconds"] if done["step_seconds"] else 0.0,
+        skipped=(),
+        cluster=ClusterTraining(lost=lost, **done),
+    )
+
+
 def train(
     model: ModelSource,
     data: DataSource,
@@ -127,6 +190,7 @@ def train(
     device: str = "cpu",
     threads: int = 0,
     on_epoch: Optional[Callable[[Epoch], None]] = None,
+    cluster: Union[bool, PathLike] = False,
     **options: Any,
 ) -> TrainingResult:
     """Trains a classifier on labelled images, as 'shoal train' does.
@@ -143,6 +207,12 @@ def train(
     nesterov, weight_decay, clip, warm_up, drop_every, drop, smoothing, focal, penalties, teacher,
     distill, temperature, patience, hold_out, limit, flip, shift, random_crop, noise, loaders, bf16,
     memory_bytes, feature_cache_bytes, from_scratch, checkpoint_every.
+
+    ``cluster`` is the folder of a cluster whose workers train, or True for this user's; this
+    process is the hub. Further ``options`` are then steps, codec, micro_batches, all_workers,
+    fixed_shares, slack and let_sleep, as for 'shoal train --cluster'. There are no epochs:
+    ``TrainingResult.cluster`` says what the workers did. ``device`` and ``on_epoch`` are for one
+    device alone.
 
     >>> import numpy as np, shoal
     >>> labels = np.arange(200) % 10
@@ -166,12 +236,18 @@ def train(
         **options,
     }
 
+    if cluster:
+        if device != "cpu" or on_epoch is not None:
+            raise InvalidArgument("device and on_epoch are for training without a cluster")
+        folder = "" if cluster is True else os.fspath(cluster)
+        return _train_on_cluster(model, data, held_out, out, checkpoint, named, folder, threads)
+
     def tell(*facts: float) -> None:
         assert on_epoch is not None
         on_epoch(Epoch(*facts))
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.onnx") if out is None else os.fspath(out)
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "model.onnx") if out is None else os.fspath(out)
         facts = _core._train(
             _core.Model(model),
             _dataset(data),

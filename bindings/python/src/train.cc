@@ -14,6 +14,9 @@
 #include "gil.h"
 #include "model.h"
 #include "parts.h"
+#ifdef SHOAL_HAS_CLUSTER
+#include "shoal/train_cluster/train_cluster.h"
+#endif
 
 namespace py = pybind11;
 
@@ -200,6 +203,78 @@ py::dict train(const Model& model, const PyDataset& training, const PyDataset* h
                   py::arg("skipped") = result.skipped);
 }
 
+#ifdef SHOAL_HAS_CLUSTER
+// By the names that `shoal train --cluster` has for them. What one device takes is left.
+train_cluster::Options take_cluster_options(py::dict& named) {
+  train_cluster::Options o;
+  take(named, "steps", o.steps);
+  int64_t micro_batches = int64_t{1} << o.levels;
+  take(named, "micro_batches", micro_batches);
+  for (o.levels = 0; int64_t{1} << o.levels < micro_batches && o.levels < 13;) ++o.levels;
+  if (micro_batches != int64_t{1} << o.levels) {
+    raise(invalid("micro_batches must be a power of two, at most 4096"));
+  }
+  std::string codec = "f32";
+  take(named, "codec", codec);
+  o.codec = learn::find_codec(codec);
+  if (!o.codec && codec != "auto") raise(invalid("there is no codec " + codec));
+  take(named, "all_workers", o.all_workers);
+  if (named.contains("fixed_shares")) take(named, "fixed_shares", o.fixed_shares.emplace());
+  take(named, "slack", o.slack);
+  bool lets_sleep = false;
+  take(named, "let_sleep", lets_sleep);
+  o.keep_awake = !lets_sleep;
+  return o;
+}
+
+py::dict dict_of(const train_cluster::Figures& figures) {
+  py::list lost;
+  for (const Status& why : figures.lost) lost.append(std::string(why.message()));
+  const py::dict cluster(
+      py::arg("steps") = figures.steps, py::arg("resumed_at") = figures.resumed_at,
+      py::arg("workers") = figures.workers, py::arg("together") = figures.together,
+      py::arg("codec") = std::string(learn::name_of(figures.codec)),
+      py::arg("step_seconds") = figures.step_seconds,
+      py::arg("predicted_seconds") = figures.predicted_seconds,
+      py::arg("single_seconds") = figures.single_seconds, py::arg("bytes_per_step") = figures.bytes,
+      py::arg("loss") = figures.loss, py::arg("weights_sha256") = figures.weights_sha256,
+      py::arg("lost") = lost);
+  return py::dict(py::arg("evaluation") = dict_of(figures.evaluation),
+                  py::arg("cluster") = cluster);
+}
+
+py::dict train_on_cluster(const Model& model, const PyDataset& training, const PyDataset* held_out,
+                          const std::string& out, const std::string& checkpoint, py::dict named,
+                          const std::string& folder, int threads) {
+  train_cluster::Options options = take_cluster_options(named);
+  options.fit = take_options(std::move(named));
+  options.fit.out = out;
+  options.fit.checkpoint = checkpoint;
+  Watch watch{py::none()};
+  options.on_step = [&](int64_t, double) { watch.look(); };
+  options.cancelled = [&] { return watch.cancelled()->load(); };
+  auto trained = [&]() -> Result<train_cluster::Figures> {
+    const ReleasedGil released;
+    SHOAL_TRY(train_cluster::check(options));
+    SHOAL_ASSIGN(const auto device, open_device("cpu", threads, Tune::kOff));
+    SHOAL_ASSIGN(fit::TrainingData data,
+                 fit::make_training_data(
+                     training.data, held_out == nullptr ? nullptr : held_out->data, options.fit));
+    const cluster::ClusterFolder at(folder.empty() ? cluster::default_cluster_folder()
+                                                   : std::filesystem::path(folder));
+    SHOAL_ASSIGN(const auto connection, cluster::ClusterConnection::open(at));
+    return train_cluster::train(*connection, *device, model, std::move(data), options);
+  }();
+  watch.rethrow();
+  return dict_of(unwrap(std::move(trained)));
+}
+#else
+py::dict train_on_cluster(const Model&, const PyDataset&, const PyDataset*, const std::string&,
+                          const std::string&, const py::dict&, const std::string&, int) {
+  raise(Status(Code::kUnsupported, "this shoal was built without clusters"));
+}
+#endif
+
 py::dict evaluate(const Model& model, const PyDataset& dataset, py::dict named,
                   const std::string& device, int threads) {
   fit::EvaluationOptions options;
@@ -226,6 +301,9 @@ void add_train(py::module_& module) {
   module.def("_train", &train, py::arg("model"), py::arg("training"), py::arg("held_out"),
              py::arg("out"), py::arg("checkpoint"), py::arg("options"), py::arg("device"),
              py::arg("threads"), py::arg("on_epoch"), "What shoal.train() is made of.");
+  module.def("_train_on_cluster", &train_on_cluster, py::arg("model"), py::arg("training"),
+             py::arg("held_out"), py::arg("out"), py::arg("checkpoint"), py::arg("options"),
+             py::arg("folder"), py::arg("threads"), "What shoal.train(cluster=...) is made of.");
   module.def("_evaluate", &evaluate, py::arg("model"), py::arg("dataset"), py::arg("options"),
              py::arg("device"), py::arg("threads"), "What shoal.evaluate() is made of.");
 }

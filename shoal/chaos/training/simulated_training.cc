@@ -66,8 +66,12 @@ void SimulatedTraining::start_hub(Time delay) {
   const int life = ++hub_life_;
   clock_.after(delay, [this, life] {
     if (hub_life_ != life) return;
-    auto hub =
-        HubSession::create(device_, task_.network, task_.trainer, options_.exchange, options_.hub);
+    learn::HubOptions how = options_.hub;
+    // By what it measures it would plan other shares than the checkpoint has.
+    if (disk_) {
+      for (auto& [worker, planned] : how.planned) planned = random_.between(500, 5000);
+    }
+    auto hub = HubSession::create(device_, task_.network, task_.trainer, options_.exchange, how);
     note(hub.status());
     if (!hub.ok()) return;
     hub_ = std::make_unique<HubSession>(*std::move(hub));

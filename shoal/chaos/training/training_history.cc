@@ -60,6 +60,7 @@ SimulatedTrainingOptions options_of(uint64_t seed) {
       options.exchange.codec.kind =
           codecs[static_cast<size_t>(random.between(0, std::ssize(codecs) - 1))];
       options.hub.fixed_shares = true;
+      if (random.between(0, 1) == 1) options.hub.planned = {{0, 1000}, {1, 2000}, {2, 4000}};
       options.faults.kills = options.faults.damages = 0;
       options.faults.hub_kills = static_cast<int>(random.between(1, 3));
       break;
@@ -106,9 +107,10 @@ TrainingHistories::TrainingHistories(Device& device)
 
 Result<uint64_t> TrainingHistories::hash_without_faults(SimulatedTrainingOptions options) {
   std::string key;
-  for (const int64_t part : {static_cast<int64_t>(options.exchange.codec.kind),
-                             static_cast<int64_t>(options.exchange.levels), options.hub.steps,
-                             static_cast<int64_t>(options.workers)}) {
+  for (const int64_t part :
+       {static_cast<int64_t>(options.exchange.codec.kind),
+        static_cast<int64_t>(options.exchange.levels), options.hub.steps,
+        static_cast<int64_t>(options.workers), std::ssize(options.hub.planned)}) {
     key += std::to_string(part) + " ";
   }
   const auto found = calm_.find(key);

@@ -173,6 +173,19 @@ std::vector<double> Hub::speeds_of(const std::vector<int>& workers) const {
   return seconds;
 }
 
+// One that the plan does not know counts as the slowest that it knows.
+std::vector<double> Hub::planned_for(const std::vector<int>& workers) const {
+  int64_t slowest = 1;
+  for (const auto& [worker, time] : options_.planned) slowest = std::max(slowest, time);
+  std::vector<double> planned;
+  for (const int worker : workers) {
+    const auto found = options_.planned.find(worker);
+    planned.push_back(
+        static_cast<double>(found != options_.planned.end() ? found->second : slowest));
+  }
+  return planned;
+}
+
 // A worker that is too slow for a share is measured again from time to time.
 void Hub::try_slow_ones(const std::vector<int>& idle, std::vector<int64_t>& shares) {
   for (size_t i = 0; i < idle.size(); ++i) {
@@ -192,8 +205,8 @@ void Hub::assign(Range range, Time now) {
   std::vector<double> seconds = speeds_of(idle);
   const bool is_known = seconds[0] > 0;
   if (!is_known) std::ranges::fill(seconds, 1.0);
-  const std::vector<double> equal(idle.size(), 1.0);
-  std::vector<int64_t> shares = shares_of(options_.fixed_shares ? equal : seconds, range.size());
+  std::vector<int64_t> shares =
+      shares_of(options_.fixed_shares ? planned_for(idle) : seconds, range.size());
   if (!options_.fixed_shares) try_slow_ones(idle, shares);
   double slowest = 0;
   int64_t first = range.first;

@@ -36,9 +36,11 @@ struct HubOptions {
   // A step ends without a worker when it has taken this many times what it should, and more than
   // half of it has come. 0: never, so that every step is complete.
   double slack = 0;
-  // Shares are equal, whatever the speeds: where a codec loses something, what is learned depends
-  // on who computes what, and would not be the same twice.
+  // Shares follow `planned` and not the speeds that are measured: where a codec loses something,
+  // what is learned depends on who computes what, and would not be the same twice.
   bool fixed_shares = false;
+  // Nanoseconds per micro-batch, by worker; empty: all are equal.
+  std::map<int, int64_t> planned = {};
   Duration least_wait = std::chrono::milliseconds(20);  // of a step, before it ends so
   Duration drop_after = std::chrono::seconds(60);       // for a worker that does not answer
   Duration timeout = std::chrono::seconds(60);          // without any worker
@@ -74,8 +76,12 @@ class Hub {
   using Time = std::chrono::steady_clock::time_point;
 
   explicit Hub(const HubOptions& options) : options_(options) {}
-  // Goes on with this step, as a checkpoint says. REQUIRES: nothing has happened yet.
-  void resume(int64_t step) { step_ = step; }
+  // Goes on with this step and this plan, as a checkpoint says. REQUIRES: nothing has happened yet.
+  void resume(int64_t step, std::map<int, int64_t> planned) {
+    step_ = step;
+    options_.planned = std::move(planned);
+  }
+  const std::map<int, int64_t>& planned() const { return options_.planned; }
 
   // Register: it is sent the state, and has work from when it says that it has it.
   void join(int worker, Time now);
@@ -142,6 +148,7 @@ class Hub {
   bool is_gathering() const;
   std::vector<int> idle_workers() const;
   std::vector<double> speeds_of(const std::vector<int>& workers) const;
+  std::vector<double> planned_for(const std::vector<int>& workers) const;
   std::optional<Time> straggler_deadline() const;
   static std::optional<Time> waiting_since(const Worker& worker);  // for its answer
 

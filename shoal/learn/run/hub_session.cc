@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "shoal/base/overloaded.h"
 #include "shoal/train/step_count.h"
@@ -9,7 +10,7 @@
 namespace shoal::learn {
 namespace {
 
-constexpr const char* kSteps = "hub.steps";
+constexpr const char *kSteps = "hub.steps", *kPlan = "hub.plan";
 constexpr std::string_view kTrainer = "trainer/", kCodec = "hub/", kWorker = "worker/";
 constexpr size_t kHashes = 64;  // a worker that is further behind is sent the state again
 
@@ -40,7 +41,44 @@ std::optional<int> worker_of(std::string_view name) {
   return is_number && worker >= 0 ? std::optional(worker) : std::nullopt;
 }
 
+// A row for each worker: its number and its nanoseconds.
+Tensor encode_plan(const std::map<int, int64_t>& planned) {
+  Tensor rows({DType::kI64, {std::ssize(planned), 2}});
+  size_t i = 0;
+  for (const auto& [worker, time] : planned) {
+    rows.data<int64_t>()[i++] = worker;
+    rows.data<int64_t>()[i++] = time;
+  }
+  return rows;
+}
+
+Result<std::map<int, int64_t>> decode_plan(const State& state) {
+  std::map<int, int64_t> planned;
+  const auto found = state.find(kPlan);
+  if (found == state.end()) return planned;
+  const Tensor& rows = found->second;
+  const bool is_table =
+      rows.dtype() == DType::kI64 && rows.shape().rank() == 2 && rows.shape()[1] == 2;
+  if (!is_table) return Status(Code::kCorrupt, "a plan of shares that cannot be read");
+  const auto numbers = rows.data<int64_t>();
+  for (size_t i = 0; i < numbers.size(); i += 2) {
+    const bool is_possible =
+        numbers[i] >= 0 && numbers[i] <= std::numeric_limits<int>::max() && numbers[i + 1] > 0;
+    if (!is_possible) return Status(Code::kCorrupt, "a plan of shares that nobody has made");
+    planned[static_cast<int>(numbers[i])] = numbers[i + 1];
+  }
+  return planned;
+}
+
 }  // namespace
+
+std::vector<int> HubSession::workers_in(const State& state) {
+  std::set<int> workers;
+  for (const auto& [name, tensor] : state) {
+    if (const std::optional<int> worker = worker_of(name)) workers.insert(*worker);
+  }
+  return {workers.begin(), workers.end()};
+}
 
 Result<HubSession> HubSession::create(Device& device, const Graph& network,
                                       const train::TrainerOptions& options,
@@ -130,6 +168,7 @@ void HubSession::begin_checkpoint(int64_t step) {
   saved_ = step;
   State& state = saving_->state;
   state[kSteps] = Tensor::of<int64_t>({}, {step});
+  if (!hub_.planned().empty()) state[kPlan] = encode_plan(hub_.planned());
   put_copies(replica_.trainer().state(), kTrainer, state);
   put_copies(merger_.codec().gradients().state(), kCodec, state);
   for (const int worker : hub_.workers()) {
@@ -216,18 +255,16 @@ void HubSession::carry_out() {
 
 Status HubSession::restore(const State& state) {
   SHOAL_ASSIGN(const int64_t steps, train::steps_from(state, kSteps));
+  SHOAL_ASSIGN(auto planned, decode_plan(state));
   std::map<int, State> codecs;
-  for (const auto& [name, tensor] : state) {
-    const std::optional<int> worker = worker_of(name);
-    if (worker && !codecs.contains(*worker)) codecs[*worker] = part_of(state, prefix_of(*worker));
-  }
+  for (const int worker : workers_in(state)) codecs[worker] = part_of(state, prefix_of(worker));
   for (const auto& [worker, codec] : codecs) {
     SHOAL_TRY(replica_.codec().gradients().restore(codec));
   }
   SHOAL_TRY(merger_.codec().gradients().restore(part_of(state, kCodec)));
   SHOAL_TRY(replica_.trainer().restore(part_of(state, kTrainer)));
   codecs_ = std::move(codecs);
-  hub_.resume(steps);
+  hub_.resume(steps, std::move(planned));
   saved_ = steps;
   return {};
 }

@@ -5,7 +5,8 @@
 // A checkpoint is made between two steps. It has the trainer, the hub's codec, and the codec of
 // every worker, which each sends when it has applied the step before and has not begun the next: so
 // a run that goes on from there learns, bit by bit, what the undisturbed one learns, if its shares
-// are the same (HubOptions::fixed_shares, or an exact codec) and it waits for all workers.
+// are the same (HubOptions::fixed_shares, whose plan is in the checkpoint, or an exact codec) and
+// it waits for all workers that the checkpoint has (workers_in()).
 #pragma once
 
 #include <functional>
@@ -72,6 +73,8 @@ class HubSession {
   std::optional<State> take_checkpoint() { return std::exchange(checkpoint_, std::nullopt); }
   // For a session in which nothing has happened. kCorrupt for a state of another run.
   Status restore(const State& state);
+  // The workers that learned when a checkpoint was made.
+  static std::vector<int> workers_in(const State& state);
   // Norms of what lost workers had carried along: gradients that nobody will see.
   const std::vector<double>& lost_norms() const { return lost_norms_; }
 

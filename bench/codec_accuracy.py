@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""What codecs cost in accuracy: networks that eight replicas train with 1 bit, with and without error feedback, beside
+the same with f32.
+
+usage: codec_accuracy.py BENCH_REPLICAS --mnist DIR --cifar10 DIR [--epochs 10] [--seeds 1 2 3] [--networks lenet5 ...]
+
+Takes hours: an epoch of MNIST takes about a minute of one core. A line for each run as it ends, then a table with the
+mean of the seeds and the bars of goal B7. Runs that --log already has are not repeated, so that it can be interrupted.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+# The network, its data, and the points that 1 bit may cost.
+NETWORKS = {"lenet5": ("mnist", "idx", 0.1), "mlp": ("mnist", "idx", 0.3), "convnet": ("cifar10", "cifar", 1.0)}
+# The codec, whether errors are carried along, and the networks that are trained so.
+WAYS = {"f32": ("f32", True, NETWORKS), "1bit": ("1bit", True, NETWORKS), "1bit, no feedback": ("1bit", False, ["convnet"])}
+LEAST_WITHOUT_FEEDBACK = 3.0  # points that it costs to carry nothing
+
+
+class Log:
+    """Results by what was run, kept in a file of lines."""
+
+    def __init__(self, path):
+        self.path, self.results = path, {}
+        if path and path.exists():
+            for line in path.read_text().splitlines():
+                key, result = json.loads(line)
+                self.results[tuple(key)] = result
+
+    def get(self, key, run):
+        if key not in self.results:
+            self.results[key] = run()
+            if self.path:
+                with self.path.open("a") as file:
+                    file.write(json.dumps([key, self.results[key]]) + "\n")
+        return self.results[key]
+
+
+def train(options, network, way, seed):
+    data, kind, _ = NETWORKS[network]
+    codec, feedback, _ = WAYS[way]
+    folder = options.mnist if data == "mnist" else options.cifar10
+    words = [options.bench, network, folder, kind, options.workers, codec, options.epochs, seed]
+    done = subprocess.run([str(word) for word in words + ([] if feedback else ["no-feedback"])],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert (result["codec"], result["feedback"]) == (codec, feedback), result
+    print(json.dumps(result), flush=True)
+    return result
+
+
+def row(network, top1):
+    """The means of a network, what 1 bit costs, and whether that is within its bar."""
+    mean = {way: statistics.mean(values) for way, values in top1.items()}
+    cost = mean["f32"] - mean["1bit"]
+    bar = NETWORKS[network][2]
+    found = {"network": network, "top1": mean, "cost": round(cost, 3), "bar": bar, "met": cost <= bar}
+    if "1bit, no feedback" in mean:
+        found["cost_without_feedback"] = round(mean["1bit"] - mean["1bit, no feedback"], 3)
+        found["feedback_is_live"] = found["cost_without_feedback"] >= LEAST_WITHOUT_FEEDBACK
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("bench", type=pathlib.Path, help="bench_replicas")
+    parser.add_argument("--mnist", type=pathlib.Path)
+    parser.add_argument("--cifar10", type=pathlib.Path)
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--log", type=pathlib.Path, help="keeps the runs")
+    options = parser.parse_args()
+    log, rows = Log(options.log), []
+    for network in options.networks:
+        top1 = {}
+        for way in [way for way, (_, _, networks) in WAYS.items() if network in networks]:
+            top1[way] = []
+            for seed in options.seeds:
+                key = (network, way, seed, options.workers, options.epochs)
+                top1[way].append(log.get(key, lambda: train(options, network, way, seed))["top1"])
+        rows.append(row(network, top1))
+    print(json.dumps(rows))
+    sys.exit(0 if all(one["met"] and one.get("feedback_is_live", True) for one in rows) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+#include "shoal/federated/client_codecs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "shoal/base/random.h"
+#include "shoal/fit/testing.h"
+
+namespace shoal::federated {
+namespace {
+
+using fit::testing::same;
+
+constexpr uint64_t kClient = 7;
+
+Weights make_weights(uint64_t seed) {
+  Weights weights;
+  for (const auto& [name, shape] : {std::pair<std::string, Shape>{"fc.weight", {6, 40}},
+                                    {"fc.bias", {6}},
+                                    {"norm.mean", {6}}}) {
+    Tensor tensor({DType::kF32, shape});
+    fill_normal(tensor.data<float>(), RandomStream(seed, tensor.data<float>().size()), 0.5);
+    weights[name] = std::move(tensor);
+  }
+  return weights;
+}
+
+ClientCodecs make_codecs() {
+  auto made = ClientCodecs::create({.kind = learn::CodecKind::kOneBit}, make_weights(1),
+                                   {"fc.weight", "fc.bias"});
+  SHOAL_CHECK(made.ok());
+  return *std::move(made);
+}
+
+// The length of what the server lacks after so many rounds in which the client learned the same.
+double lacking_after(int rounds) {
+  ClientCodecs codecs = make_codecs();
+  const Weights from = make_weights(1), to = make_weights(2);
+  std::vector<double> lacking(6 * 40);
+  for (int round = 0; round < rounds; ++round) {
+    const auto received = codecs.send(kClient, from, to);
+    SHOAL_CHECK(received.ok());
+    for (size_t i = 0; i < lacking.size(); ++i) {
+      lacking[i] += double{to.at("fc.weight").data<float>()[i]} -
+                    double{received->at("fc.weight").data<float>()[i]};
+    }
+  }
+  double sum = 0;
+  for (const double one : lacking) sum += one * one;
+  return std::sqrt(sum);
+}
+
+// What one round loses is in the next ones: the loss does not grow with the rounds.
+TEST(ClientCodecs, SendLaterWhatTheyLost) {
+  const double once = lacking_after(1);
+  EXPECT_GT(once, 0);
+  EXPECT_LT(lacking_after(64), 8 * once);
+}
+
+TEST(ClientCodecs, KeepTheErrorsOfClientsApart) {
+  ClientCodecs alone = make_codecs(), mixed = make_codecs();
+  const Weights from = make_weights(1);
+  Weights last_alone, last_mixed;
+  for (uint64_t round = 2; round < 6; ++round) {
+    last_alone = *alone.send(kClient, from, make_weights(round));
+    ASSERT_TRUE(mixed.send(kClient + 1, from, make_weights(100 + round)).ok());
+    last_mixed = *mixed.send(kClient, from, make_weights(round));
+  }
+  EXPECT_TRUE(same(last_mixed, last_alone));
+  EXPECT_FALSE(same(*mixed.send(kClient + 1, from, make_weights(9)),
+                    *mixed.send(kClient, from, make_weights(9))));
+  EXPECT_EQ(mixed.clients(), 2u);
+}
+
+// Statistics of norms are not gradients.
+TEST(ClientCodecs, SendStatisticsAsTheyAre) {
+  ClientCodecs codecs = make_codecs();
+  const Weights to = make_weights(2);
+  const auto received = codecs.send(kClient, make_weights(1), to);
+  ASSERT_TRUE(received.ok());
+  EXPECT_EQ(received->size(), to.size());
+  EXPECT_TRUE(same({{"m", received->at("norm.mean")}}, {{"m", to.at("norm.mean")}}));
+  EXPECT_LT(codecs.bytes(), 4 * (6 * 40 + 6 + 6) / 4u);
+}
+
+TEST(ClientCodecs, RefuseWhatIsNoNumberAndCarryNothingOfIt) {
+  ClientCodecs codecs = make_codecs(), calm = make_codecs();
+  const Weights from = make_weights(1);
+  Weights broken;
+  for (const auto& [name, tensor] : make_weights(2)) broken[name] = tensor.clone();
+  broken["fc.weight"].data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(codecs.send(kClient, from, broken).status().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(same(*codecs.send(kClient, from, make_weights(3)),
+                   *calm.send(kClient, from, make_weights(3))));
+}
+
+}  // namespace
+}  // namespace shoal::federated
