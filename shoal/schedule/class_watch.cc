@@ -39,4 +39,11 @@ std::vector<size_t> ClassWatch::few() const {
   return classes;
 }
 
+double ClassWatch::share_of(const std::vector<size_t>& classes) const {
+  double some = 0;
+  for (const size_t one : classes) some += counts_[one];
+  const double all = std::accumulate(counts_.begin(), counts_.end(), 0.0);
+  return all > 0 ? some / all : 0;
+}
+
 }  // namespace shoal::schedule

@@ -27,6 +27,8 @@ class ClassWatch {
   void note(size_t answer, double now);
   // The classes that are seen now, ascending; empty while they are not few, or not for long enough.
   std::vector<size_t> few() const;
+  // The share of recent answers that are of these classes.
+  double share_of(const std::vector<size_t>& classes) const;
 
  private:
   std::vector<size_t> covering() const;  // the most frequent first

@@ -30,8 +30,9 @@ std::vector<double> per_day(const Catalog& catalog) {
 }  // namespace
 
 const char* name_of(Verdict verdict) {
-  constexpr const char* kNames[] = {"taken",   "lower score", "no link",      "too slow",
-                                    "no room", "over budget", "not worth it", "too rough"};
+  constexpr const char* kNames[] = {"taken",        "lower score", "no link",
+                                    "too slow",     "no room",     "over budget",
+                                    "not worth it", "too rough",   "not in use"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
@@ -50,6 +51,7 @@ Scheduler::Scheduler(Catalog catalog, const Budgets& budgets, const Paging& pagi
   for (const Task& task : catalog_.tasks) {
     auto& shares = falls_.emplace_back();
     for (const Option& one : task.options) shares.push_back(one.fallback ? one.fallback->share : 0);
+    in_use_.emplace_back(task.options.size(), true);
   }
   turned_down_ = kPatience;  // nothing is in memory that could be worth keeping
   plan(0);
@@ -60,6 +62,12 @@ void Scheduler::replace(OptionId id, Option option) {
   if (is_wanted(id)) wanted_.options[id.task].reset();
   falls_[id.task][id.option] = option.fallback ? option.fallback->share : 0;
   catalog_.tasks[id.task].options[id.option] = std::move(option);
+}
+
+void Scheduler::set_in_use(OptionId id, bool in_use) {
+  if (!in_use && memory_.has(id)) memory_.evict(id);
+  if (!in_use && is_wanted(id)) wanted_.options[id.task].reset();
+  in_use_[id.task][id.option] = in_use;
 }
 
 void Scheduler::begin_day(const Budgets& budgets) {
@@ -129,7 +137,9 @@ Scheduler::Candidate Scheduler::judge(const Request& request, OptionId id) const
     candidate.verdict = verdict;
     return candidate;
   };
+  if (!in_use_[id.task][id.option]) return reject(Verdict::kRetired);
   if (one.needs_cloud() && !request.cloud_up) return reject(Verdict::kNoLink);
+  if (one.needs_worker() && !request.worker_up) return reject(Verdict::kNoLink);
   if (expected_cost(id).accuracy < request.accuracy) return reject(Verdict::kTooRough);
   const bool loads = one.needs_memory() && !memory_.has(id);
   double load_ms = 0, page_in = 0, paid = 0;
@@ -263,8 +273,9 @@ void Scheduler::take(const Request& request, OptionId id, const Candidate& candi
 const Decision& Scheduler::decide(const Request& request) {
   forecast_.note_link(cloud_up_, request.at);
   forecast_.note_request(request.task, request.at);
-  link_changed_ = link_changed_ || request.cloud_up != cloud_up_;
+  link_changed_ = link_changed_ || request.cloud_up != cloud_up_ || request.worker_up != worker_up_;
   cloud_up_ = request.cloud_up;
+  worker_up_ = request.worker_up;
   ++since_plan_;
   decision_.request = request;
   decision_.option.reset();
@@ -296,6 +307,8 @@ void Scheduler::settle(const Decision& decision, bool fell) {
   dollars_left_ += one.fallback->dollars;
 }
 
+void Scheduler::give_back(const Decision& decision) { dollars_left_ += decision.dollars; }
+
 double Scheduler::expected_left(double now) const {
   double left = 0;
   for (size_t t = 0; t < catalog_.tasks.size(); ++t) left += forecast_.left(t, now);
@@ -303,6 +316,13 @@ double Scheduler::expected_left(double now) const {
 }
 
 bool Scheduler::plan_due() const { return link_changed_ || since_plan_ >= next_plan_; }
+
+// Whether a plan may count on it.
+bool Scheduler::is_possible(OptionId id) const {
+  const Option& one = option(id);
+  return in_use(id) && one.ms <= catalog_.tasks[id.task].latency_ms &&
+         (worker_up_ || !one.needs_worker());
+}
 
 // Prices for what is left. Groups are the requests of a task while the link is up, and while it is
 // not. Without memory in the problem, `only_what_fits` leaves those options out that would need
@@ -325,7 +345,7 @@ void Scheduler::price(double now, bool only_what_fits) {
       ChoiceGroup& group = groups.emplace_back();
       for (size_t i = 0; i < task.options.size(); ++i) {
         const Option& one = task.options[i];
-        if (one.ms > task.latency_ms || (one.needs_cloud() && !is_up)) continue;
+        if (!is_possible({t, i}) || (one.needs_cloud() && !is_up)) continue;
         if (only_what_fits && one.bytes > fits) continue;
         const Cost cost = expected_cost({t, i});
         const double count = share * left;
@@ -358,19 +378,20 @@ std::vector<std::vector<Holding>> Scheduler::holdings(double now) const {
   for (size_t t = 0; t < catalog_.tasks.size(); ++t) {
     const Task& task = catalog_.tasks[t];
     const double requests = std::max(0.0, window) * forecast_.rate(t, now);
-    double cloud = 0;
+    double away = 0, nearby = 0;  // the best elsewhere, with a link and without
     for (size_t i = 0; i < task.options.size(); ++i) {
       const Option& one = task.options[i];
-      if (one.place != Place::kCloud || one.ms > task.latency_ms) continue;
-      cloud = std::max(cloud, score_of({t, i}));
+      if (one.needs_memory() || !is_possible({t, i})) continue;
+      away = std::max(away, score_of({t, i}));
+      if (one.needs_worker()) nearby = std::max(nearby, score_of({t, i}));
     }
     auto& own = all.emplace_back();
     for (size_t i = 0; i < task.options.size(); ++i) {
       const Option& one = task.options[i];
-      if (!one.needs_memory() || one.ms > task.latency_ms) continue;
+      if (!one.needs_memory() || !is_possible({t, i})) continue;
       const double score = score_of({t, i});
-      const double gain = up * std::max(0.0, score - cloud) +
-                          (one.needs_cloud() ? 0 : (1 - up) * std::max(0.0, score));
+      const double gain = up * std::max(0.0, score - away) +
+                          (one.needs_cloud() ? 0 : (1 - up) * std::max(0.0, score - nearby));
       const double value = requests * gain - joule_price_ * page_joules({t, i});
       own.push_back({.option = i, .value = value, .bytes = one.bytes, .fragment = one.fragment});
     }
