@@ -186,7 +186,7 @@ TEST(PrefixRunner, RunsOnceForWhoeverAsksTogetherAndForgetsOldInputs) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ((*runner)->runs(), 1U);
-  for (const size_t i : {0, 1, 0, 1}) EXPECT_TRUE((*runner)->run(inputs[i]).ok());
+  for (const size_t i : {0U, 1U, 0U, 1U}) EXPECT_TRUE((*runner)->run(inputs[i]).ok());
   EXPECT_EQ((*runner)->runs(), 2U);
   EXPECT_TRUE((*runner)->run(inputs[2]).ok());  // in place of the one that was not used for longest
   EXPECT_TRUE((*runner)->run(inputs[1]).ok());

@@ -372,7 +372,7 @@ SpecialDay run_special(size_t requests, Draw draw) {
       scheduler.replace(special, cascade.option());
       scheduler.set_in_use(special, true);
       scheduler.plan(now);
-      specialiser.made();
+      specialiser.made(advice.classes);
       day.made.push_back(now);
     } else if (advice.kind == SpecialAdvice::Kind::kRetire) {
       scheduler.set_in_use(special, false);

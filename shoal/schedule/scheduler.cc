@@ -15,10 +15,11 @@ constexpr double kAlike = 0.001;    // accuracy for which energy is not spent
 constexpr double kSettled = 0.005;  // a task's last option stays while it is that near to the best
 constexpr double kLoss = 0.05;      // a request is dropped if its answer costs others that much
 constexpr double kLittle = 0.5;     // answers that a change should gain in the rest of the day
-constexpr double kPagingGain = 0.05;  // in accuracy, that is worth each request's part of a surplus
+constexpr double kPagingGain = 0.02;  // in accuracy, that is worth each request's part of a surplus
 constexpr double kPlansAhead = 64;    // plans until the requests that are left are e times fewer
 constexpr int kPatience = 3;          // plans that must agree before memory changes (hysteresis)
 constexpr double kResidency = 1.0 / 12;  // of a day: how long a variant pays for its page-in
+constexpr double kDeviations = 0.5;      // of a count of requests, that a reserve allows for
 constexpr double kFew = 1.0 / 50;        // weight of an answer in a share that is watched
 
 std::vector<double> per_day(const Catalog& catalog) {
@@ -48,6 +49,7 @@ Scheduler::Scheduler(Catalog catalog, const Budgets& budgets, const Paging& pagi
       ran_(catalog_.fragments.size(), false) {
   wanted_.options.resize(catalog_.tasks.size());
   last_.resize(catalog_.tasks.size());
+  least_joules_.resize(catalog_.tasks.size());
   for (const Task& task : catalog_.tasks) {
     auto& shares = falls_.emplace_back();
     for (const Option& one : task.options) shares.push_back(one.fallback ? one.fallback->share : 0);
@@ -110,6 +112,12 @@ int64_t Scheduler::most_bytes(OptionId id) const {
   return one.bytes + (one.fragment ? catalog_.fragments[*one.fragment].bytes : 0);
 }
 
+double Scheduler::most_joules(OptionId id) const {
+  const Option& one = option(id);
+  return one.joules + (one.fragment ? catalog_.fragments[*one.fragment].joules : 0) +
+         (one.fallback ? one.fallback->joules : 0);
+}
+
 bool Scheduler::has_run(const Request& request, size_t fragment) const {
   return input_ == request.input && ran_[fragment];
 }
@@ -158,7 +166,8 @@ Scheduler::Candidate Scheduler::judge(const Request& request, OptionId id) const
   }
   candidate.ms += load_ms;
   const double limit = std::min(catalog_.tasks[id.task].latency_ms, request.latency_ms);
-  if (candidate.joules + page_in > joules_left_ || candidate.dollars > dollars_left_) {
+  if (candidate.joules + page_in > joules_left_ || candidate.dollars > dollars_left_ ||
+      takes_reserve(id.task, candidate.joules, page_in)) {
     return reject(Verdict::kNoBudget);
   }
   if (worst_ms + load_ms > limit) {
@@ -198,7 +207,7 @@ void Scheduler::choose(const Request& request) {
     const bool is_there = !option(id).needs_memory() || memory_.has(id);
     if (is_there && most - candidates_[*last].score <= settled) best = last;
   }
-  if (candidates_[*best].score < -kLoss * task.weight) {
+  if (candidates_[*best].score < -kLoss * task.weight && !has_reserve_) {
     decision_.judged[*best].verdict = Verdict::kNotWorth;
     return;
   }
@@ -419,7 +428,43 @@ void Scheduler::update_wanted(double now) {
   }
 }
 
+// Whether an answer leaves too little for those to come. One that takes no more than the cheapest
+// takes its own part only.
+bool Scheduler::takes_reserve(size_t task, double joules, double page_in) const {
+  const double own = least_joules_[task];
+  return joules > own && joules + page_in > joules_left_ - reserve_ + own;
+}
+
+// What the cheapest answers here take, if about as many requests come as it may turn out, so that
+// the last of the day are not left without: what is expected, or what comes if the present rate
+// lasts, and twice the deviation of such a count. None where that is more than is left.
+void Scheduler::keep_reserve(double now) {
+  const double left = std::max(0.0, budgets_.seconds - now);
+  double all = 0;
+  reserve_ = 0;
+  for (size_t t = 0; t < catalog_.tasks.size(); ++t) {
+    const Task& task = catalog_.tasks[t];
+    std::optional<double> least;
+    double page_in = 0;
+    for (size_t i = 0; i < task.options.size(); ++i) {
+      if (task.options[i].place != Place::kHere || !is_possible({t, i})) continue;
+      const double joules = most_joules({t, i});
+      if (least && joules >= *least) continue;
+      least = joules;
+      page_in = page_joules({t, i});
+    }
+    least_joules_[t] = least.value_or(0);
+    const double count = std::max(forecast_.left(t, now), left * forecast_.rate(t, now));
+    reserve_ += least_joules_[t] * count + std::min(count, 1.0) * page_in;
+    all += count;
+  }
+  reserve_ *= 1 + kDeviations / std::sqrt(std::max(all, 1.0));
+  if (now <= 0) has_reserve_ = reserve_ <= joules_left_;
+  if (!has_reserve_) reserve_ = 0;
+}
+
 void Scheduler::plan(double now) {
+  keep_reserve(now);
   price(now, false);
   update_wanted(now);
   price(now, true);

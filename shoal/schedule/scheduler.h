@@ -107,6 +107,8 @@ class Scheduler {
   void replace(OptionId id, Option option);
   // Whether an option may be taken: a special network is of no use while other classes are seen.
   void set_in_use(OptionId id, bool in_use);
+  // How long an answer takes elsewhere, as it was measured.
+  void set_ms(OptionId id, double ms) { catalog_.tasks[id.task].options[id.option].ms = ms; }
   bool in_use(OptionId id) const { return in_use_[id.task][id.option]; }
 
   // The next day, with what was learned about requests and what is in memory.
@@ -136,6 +138,7 @@ class Scheduler {
   double score_of(OptionId id) const;
   int64_t most_bytes(OptionId id) const;  // with its fragment
   double page_joules(OptionId id) const;
+  double most_joules(OptionId id) const;  // of an answer, with fragment and fallback
   bool is_wanted(OptionId id) const { return wanted_.options[id.task] == id.option; }
   bool has_run(const Request& request, size_t fragment) const;
   Candidate judge(const Request& request, OptionId id) const;
@@ -149,6 +152,8 @@ class Scheduler {
   std::vector<std::vector<Holding>> holdings(double now) const;
   void update_wanted(double now);
   void price(double now, bool only_what_fits);
+  bool takes_reserve(size_t task, double joules, double page_in) const;
+  void keep_reserve(double now);
 
   Catalog catalog_;
   Budgets budgets_;
@@ -157,11 +162,14 @@ class Scheduler {
   Memory memory_;
   double joules_left_, dollars_left_;
   double joule_price_ = 0, dollar_price_ = 0;
+  double reserve_ = 0;     // joules, for the cheapest answers to all requests that may still come
   double page_price_ = 0;  // of a joule for reading what displaces others
+  bool has_reserve_ = false;  // there was enough in the morning
   bool cloud_up_ = true, worker_up_ = true, link_changed_ = false;
   size_t since_plan_ = 0, next_plan_ = 1;  // decisions
   ResidentSet wanted_;
   std::vector<std::optional<size_t>> last_;  // option of each task
+  std::vector<double> least_joules_;         // of an answer here, of each task
   int turned_down_ = 0;                      // plans in a row that wanted others in memory
   std::vector<std::vector<double>> falls_;   // share of answers by the fallback, of each option
   std::vector<std::vector<bool>> in_use_;    // of each option

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shoal/schedule/class_watch.h"
@@ -51,8 +52,11 @@ class Specialiser {
   // What to do now. After kMake it advises nothing until made() or failed() is called. `falls` and
   // `break_even` count only while a network is in use.
   SpecialAdvice advise(double falls, double break_even, double now);
-  // The network that was asked for is in use; or is not, for now.
-  void made() { state_ = State::kInUse; }
+  // A network for these classes is in use; or there is none, for now.
+  void made(std::vector<size_t> classes) {
+    classes_ = std::move(classes);
+    state_ = State::kInUse;
+  }
   void failed(double now);
 
   bool in_use() const { return state_ == State::kInUse; }

@@ -10,6 +10,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -24,22 +25,28 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::beast::error_code;
 
-constexpr uint64_t kLargestAnswer = uint64_t{1} << 30;
+using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
 class HttpClient::State {
  public:
-  State(std::string host, const std::string& key) : host_(std::move(host)) {
+  State(std::string host, const HttpClientOptions& options)
+      : host_(std::move(host)), patience_(options.patience), answer_bytes_(options.answer_bytes) {
     fields_ = "Host: " + host_ + "\r\n";
-    if (!key.empty()) fields_ += "Authorization: Bearer " + key + "\r\n";
+    if (!options.key.empty()) fields_ += "Authorization: Bearer " + options.key + "\r\n";
   }
 
   // Without TLS where there is no context.
   Status connect(const net::Address& address, SSL_CTX* context) {
     error_code error;
     const auto found = tcp::resolver(io_).resolve(address.host, address.port, error);
-    if (!error) asio::connect(socket_, found, error);
+    deadline_ = Clock::now() + patience_;
+    if (!error) {
+      step(
+          error, [&] { asio::connect(socket_, found, error); },
+          [&](auto done) { asio::async_connect(socket_, found, done); });
+    }
     if (!error) socket_.set_option(tcp::no_delay(true), error);
     if (!error && context != nullptr) shake_hands(address.host, context, error);
     return error ? Status(Code::kUnavailable, host_ + ": " + error.message()) : Status();
@@ -53,10 +60,16 @@ class HttpClient::State {
     }
     error_code error;
     http::response_parser<AlignedBody> parser;
-    parser.body_limit(kLargestAnswer);
+    parser.body_limit(answer_bytes_);
+    deadline_ = Clock::now() + patience_;
     const auto exchange = [&](auto& stream) {
-      asio::write(stream, buffers, error);
-      if (!error) http::read(stream, buffer_, parser, error);
+      step(
+          error, [&] { asio::write(stream, buffers, error); },
+          [&](auto done) { asio::async_write(stream, buffers, done); });
+      if (error) return;
+      step(
+          error, [&] { http::read(stream, buffer_, parser, error); },
+          [&](auto done) { http::async_read(stream, buffer_, parser, done); });
     };
     if (tls_) {
       exchange(*tls_);
@@ -72,6 +85,25 @@ class HttpClient::State {
   bool is_open() const { return is_open_; }
 
  private:
+  // `wait` returns when something is done; `start` returns at once, and calls what it is given
+  // then. The first is faster, the second can be given up.
+  template <class Wait, class Start>
+  void step(error_code& error, const Wait& wait, const Start& start) {
+    if (patience_.count() == 0) return wait();
+    bool is_done = false;
+    start([&](error_code result, auto&&...) {
+      error = result;
+      is_done = true;
+    });
+    io_.restart();
+    io_.run_until(deadline_);
+    if (is_done) return;
+    error_code ignored;
+    socket_.close(ignored);
+    io_.run();
+    error = asio::error::timed_out;
+  }
+
   // Numbers are no names to ask for (RFC 6066).
   void shake_hands(const std::string& name, SSL_CTX* context, error_code& error) {
     SSL_CTX_up_ref(context);
@@ -81,11 +113,17 @@ class HttpClient::State {
     asio::ip::make_address(name, error);
     if (error) SSL_set_tlsext_host_name(tls_->native_handle(), name.c_str());
     error = {};
-    tls_->handshake(asio::ssl::stream_base::client, error);
+    constexpr auto kClient = asio::ssl::stream_base::client;
+    step(
+        error, [&] { tls_->handshake(kClient, error); },
+        [&](auto done) { tls_->async_handshake(kClient, done); });
   }
 
   const std::string host_;
+  const std::chrono::milliseconds patience_;
+  const uint64_t answer_bytes_;
   std::string fields_;  // of each request
+  Clock::time_point deadline_{};
   asio::io_context io_;
   tcp::socket socket_{io_};
   std::optional<asio::ssl::context> context_;
@@ -109,7 +147,7 @@ Result<HttpClient> HttpClient::connect(const std::string& url, const HttpClientO
   std::string host = url.substr(is_tls ? kTls.size() : kPlain.size());
   if (host.ends_with('/')) host.pop_back();
   SHOAL_ASSIGN(const net::Address address, net::parse_address(host));
-  auto state = std::make_unique<State>(host, options.key);
+  auto state = std::make_unique<State>(host, options);
   SHOAL_TRY(state->connect(address, is_tls ? options.tls.get() : nullptr));
   return HttpClient(std::move(state));
 }

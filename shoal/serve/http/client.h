@@ -1,6 +1,8 @@
 // HttpClient: a connection to a server, for one request after another.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +23,8 @@ struct HttpClientOptions {
   std::string key;  // that each request shows; empty: none
   // With whom to speak TLS: see net::make_client_context(). Needed for https.
   std::shared_ptr<SSL_CTX> tls;
+  std::chrono::milliseconds patience{0};  // to connect, and for an answer; 0: for ever
+  uint64_t answer_bytes = uint64_t{1} << 30;
 };
 
 // Not thread-safe.

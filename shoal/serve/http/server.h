@@ -18,8 +18,15 @@
 #include "shoal/serve/engine/engine.h"
 #include "shoal/serve/http/api.h"
 #include "shoal/serve/http/connection.h"
+#include "shoal/serve/http/remote_server.h"
 
 namespace shoal::serve {
+
+// Another server that has the variants of the tasks, too, and what asking it costs.
+struct PlaceOptions {
+  RemoteServerOptions server;  // an empty URL: there is none
+  schedule::Cloud costs;
+};
 
 struct ServerOptions {
   std::string version;                    // of the program
@@ -32,6 +39,7 @@ struct ServerOptions {
   uint64_t max_bodies = uint64_t{256} << 20;  // bytes of all requests that wait for an answer
   EngineOptions engine;
   ChooserOptions tasks;  // whose variants are among the models, as TASK.VARIANT
+  PlaceOptions cloud, worker;
   ApiOptions api;
   // For clients to send one more request on connections that they keep, and learn that it was the
   // last.
