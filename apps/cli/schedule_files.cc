@@ -69,10 +69,10 @@ Result<toml::table> table_of(const toml::table& root, std::string_view key) {
 }
 
 Result<Place> place_of(const std::string& name) {
-  for (const Place place : {Place::kHere, Place::kCloud, Place::kSplit}) {
+  for (const Place place : {Place::kHere, Place::kCloud, Place::kSplit, Place::kWorker}) {
     if (name == name_of(place)) return place;
   }
-  return invalid("there is no place " + printable(name) + "; here, cloud or split");
+  return invalid("there is no place " + printable(name) + "; here, worker, cloud or split");
 }
 
 class TasksReader {

@@ -17,11 +17,14 @@
 #include "shoal/catalog/as_task.h"
 #include "shoal/catalog/model_of.h"
 #include "shoal/data/presets.h"
+#include "shoal/fit/network.h"
 #include "shoal/net/address.h"
 #include "shoal/net/text_file.h"
 #include "shoal/net/tls/tls_context.h"
+#include "shoal/serve/http/client_pool.h"
 #include "shoal/serve/http/server.h"
 #include "shoal/serve/leader/leadership.h"
+#include "shoal/train/step_graph.h"
 
 namespace shoal::cli {
 namespace {
@@ -37,12 +40,17 @@ Examples:
   shoal serve model.onnx --max-batch 1 --max-waiting 64   no batches, refuse early
   shoal serve --catalog lenet --budget energy=50,memory=2     a day with 50 J and 2 MB
   shoal serve model.onnx --leader-store http://127.0.0.1:2379/name   one of several; one answers
+  shoal serve --catalog lenet --cloud http://10.0.0.9:8000 --cloud-costs price=0.5 --budget money=1
 When it is ready it prints one line: ready URL. Ctrl-C or SIGTERM answers what was asked and ends it.)";
 
 struct ServeFlags {
   std::vector<std::string> models;
   std::string catalog, decision_log;  // a folder, a file
   std::vector<std::string> budgets;
+  std::string cloud, worker;  // URLs
+  std::vector<std::string> cloud_costs, worker_costs;
+  std::string remote_key, remote_trust;  // files
+  int64_t patience_ms = 1000;
   std::string listen = "127.0.0.1:8000";
   std::string grpc;
   std::string keys, tls_certificates, tls_key;  // files
@@ -102,16 +110,24 @@ struct Allowed {
   double requests = 0;  // of a day, of each task
 };
 
-// "energy=50", in joules, dollars, megabytes, milliseconds, requests and hours.
-Status take_budget(const std::string& text, Allowed& allowed) {
+// "energy=50": a name and a number. `example` is for the message.
+Result<std::pair<std::string, double>> parse_amount(const std::string& flag,
+                                                    const std::string& text,
+                                                    const std::string& example) {
   const size_t equals = std::min(text.find('='), text.size());
-  const std::string name = text.substr(0, equals);
   char* end = nullptr;
   const std::string digits = text.substr(std::min(equals + 1, text.size()));
   const double value = std::strtod(digits.c_str(), &end);
   if (digits.empty() || *end != 0 || !(value >= 0 && value <= 1e12)) {
-    return invalid("--budget " + text + ": write energy=JOULES");
+    return invalid(flag + " " + text + ": write " + example);
   }
+  return std::pair(text.substr(0, equals), value);
+}
+
+// "energy=50", in joules, dollars, megabytes, milliseconds, requests and hours.
+Status take_budget(const std::string& text, Allowed& allowed) {
+  SHOAL_ASSIGN(const auto amount, parse_amount("--budget", text, "energy=JOULES"));
+  const auto& [name, value] = amount;
   if (name == "energy") {
     allowed.budgets.joules = value;
   } else if (name == "money") {
@@ -130,8 +146,76 @@ Status take_budget(const std::string& text, Allowed& allowed) {
   return {};
 }
 
-// The variants of all tasks in the catalog, as models and for the scheduler. A special network has
-// other outputs than its task, and is left out.
+// "price=0.5,mbit=20": what it takes to ask another server.
+Status take_costs(const std::string& flag, const std::vector<std::string>& texts,
+                  schedule::Cloud& costs) {
+  for (const std::string& text : texts) {
+    SHOAL_ASSIGN(const auto amount, parse_amount(flag, text, "price=DOLLARS_AN_HOUR"));
+    const auto& [name, value] = amount;
+    if (name == "price") {
+      costs.dollars_per_second = value / 3600;
+    } else if (name == "mbit" && value > 0) {
+      costs.bytes_per_second = value * 1e6 / 8;
+    } else if (name == "radio") {
+      costs.radio_watts = value;
+    } else if (name == "speed" && value > 0) {
+      costs.speed = value;
+    } else if (name == "round-trip") {
+      costs.round_trip_ms = value;
+    } else {
+      return invalid(flag + " takes price, mbit, radio, speed and round-trip, not " + text);
+    }
+  }
+  return {};
+}
+
+Status take_place(const ServeFlags& flags, const std::string& url, serve::PlaceOptions& place) {
+  if (url.empty()) return {};
+  std::string key, trusted;
+  if (!flags.remote_key.empty()) {
+    SHOAL_ASSIGN(key, net::read_secret(flags.remote_key));
+    while (!key.empty() && key.back() == '\n') key.pop_back();
+  }
+  if (!flags.remote_trust.empty()) {
+    SHOAL_ASSIGN(trusted, net::read_text(flags.remote_trust));
+  }
+  place.server.url = url;
+  SHOAL_ASSIGN(place.server.client, serve::client_options(url, key, trusted));
+  place.server.client.patience = std::chrono::milliseconds(flags.patience_ms);
+  return {};
+}
+
+// Prices are none unless they are given.
+Status take_places(const ServeFlags& flags, serve::ServerOptions& options) {
+  options.cloud.costs.dollars_per_second = 0;
+  options.worker.costs = {.round_trip_ms = 1, .bytes_per_second = 12.5e6, .speed = 1};
+  SHOAL_TRY(take_costs("--cloud-costs", flags.cloud_costs, options.cloud.costs));
+  SHOAL_TRY(take_costs("--worker-costs", flags.worker_costs, options.worker.costs));
+  SHOAL_TRY(take_place(flags, flags.cloud, options.cloud));
+  return take_place(flags, flags.worker, options.worker);
+}
+
+// The networks for a few classes, which have the widest one to fall back to: both are in memory.
+Status add_specials(const std::filesystem::path& folder, const catalog::Catalog& found,
+                    size_t number, schedule::Task& task, serve::ChooserOptions& tasks) {
+  const catalog::Variant& widest = found.variants[0];
+  for (size_t i = 0; i < found.variants.size(); ++i) {
+    const auto& special = found.variants[i].special;
+    if (!special) continue;
+    task.options[i].bytes += task.options[0].bytes;
+    SHOAL_ASSIGN(const LoadedGraph general, catalog::open_variant(folder, widest, 1));
+    const Graph& graph = general.graph;
+    tasks.specials.push_back(
+        {.id = {number, i},
+         .network = {.classes = special->classes, .threshold = special->threshold},
+         .general = widest.name,
+         .classes = static_cast<size_t>(fit::classes_of(graph)),
+         .probabilities = train::scores_of(graph) != graph.outputs()[0]});
+  }
+  return {};
+}
+
+// The variants of all tasks in the catalog, as models and for the scheduler.
 Status add_tasks(const ServeFlags& flags, std::vector<serve::ModelSource>& sources,
                  serve::ChooserOptions& tasks) {
   if (flags.catalog.empty()) return {};
@@ -140,8 +224,7 @@ Status add_tasks(const ServeFlags& flags, std::vector<serve::ModelSource>& sourc
   tasks.budgets = allowed.budgets;
   SHOAL_TRY(check(tasks.budgets));
   for (const auto& folder : catalogs_in(flags.catalog)) {
-    SHOAL_ASSIGN(catalog::Catalog found, catalog::read_catalog(folder));
-    std::erase_if(found.variants, [](const auto& variant) { return variant.special.has_value(); });
+    SHOAL_ASSIGN(const catalog::Catalog found, catalog::read_catalog(folder));
     schedule::Task task = catalog::as_task(found, task_name(folder));
     task.latency_ms = allowed.latency_ms;
     task.requests_per_day = allowed.requests;
@@ -153,6 +236,7 @@ Status add_tasks(const ServeFlags& flags, std::vector<serve::ModelSource>& sourc
       SHOAL_TRY(complete(flags, source));
       sources.push_back(std::move(source));
     }
+    SHOAL_TRY(add_specials(folder, found, tasks.catalog.tasks.size(), task, tasks));
     tasks.catalog.tasks.push_back(std::move(task));
   }
   if (tasks.catalog.tasks.empty()) return invalid(flags.catalog + " has no catalog in it");
@@ -250,6 +334,8 @@ Outcome serve_models(const ServeFlags& flags) {
   SHOAL_OR_EXIT(serve::ServerOptions options, Exit::kUsage, options_of(flags));
   const Status added = add_tasks(flags, sources, options.tasks);
   if (!added.ok()) return fail(Exit::kUsage, added);
+  const Status placed = take_places(flags, options);
+  if (!placed.ok()) return fail(Exit::kUsage, placed);
   const Status logged = open_log(flags.decision_log, options.tasks);
   if (!logged.ok()) return fail(Exit::kUsage, logged);
   SHOAL_OR_EXIT(const auto leadership, Exit::kUsage, leadership_of(flags));
@@ -291,6 +377,29 @@ void add_leader_flags(Command& command, ServeFlags& flags) {
       ->needs(store);
 }
 
+void add_place_flags(Command& command, ServeFlags& flags, Option* catalog) {
+  Option* cloud = command.add_option("--cloud", flags.cloud,
+                                     "Another server with the same catalog, asked where that is "
+                                     "worth its money and energy");
+  Option* worker = command.add_option(
+      "--worker", flags.worker, "A server nearby with the same catalog, which costs no money");
+  constexpr const char* kCosts =
+      "What asking it takes: price=$ an hour of computing, mbit of the uplink, radio=W while "
+      "sending, speed times this device's, round-trip=MS";
+  command.add_option("--cloud-costs", flags.cloud_costs, kCosts)->delimiter(',')->needs(cloud);
+  command.add_option("--worker-costs", flags.worker_costs, kCosts)->delimiter(',')->needs(worker);
+  command.add_option("--remote-key", flags.remote_key, "A file with the key that they ask for");
+  command.add_option("--remote-trust", flags.remote_trust,
+                     "Certificates (PEM) that theirs have to lead to; default: the system's");
+  command
+      .add_option("--patience", flags.patience_ms,
+                  "Milliseconds until a request that they do not answer is answered here")
+      ->check(in_range(1, 600'000))
+      ->capture_default_str();
+  cloud->needs(catalog);
+  worker->needs(catalog);
+}
+
 }  // namespace
 
 void add_serve(Command& app, Action& action) {
@@ -309,6 +418,7 @@ void add_serve(Command& app, Action& action) {
           "energy and money last; requests=N that are expected in it")
       ->delimiter(',')
       ->needs(catalog);
+  add_place_flags(*command, *flags, catalog);
   command
       ->add_option("--decision-log", flags->decision_log,
                    "A file for every decision and its reasons")

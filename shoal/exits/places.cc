@@ -132,8 +132,9 @@ Result<std::vector<ValueId>> find_places(const Graph& network, std::span<const s
   return places;
 }
 
-Result<std::vector<ValueId>> even_places(const Graph& network, size_t count) {
+Result<std::vector<ValueId>> places_at(const Graph& network, std::span<const double> shares) {
   const std::vector<Bottleneck> all = bottlenecks_of(network);
+  const size_t count = shares.size();
   if (count == 0 || all.size() < count) {
     return invalid("the model has " + std::to_string(all.size()) + " places for " +
                    std::to_string(count) + " exits");
@@ -141,16 +142,24 @@ Result<std::vector<ValueId>> even_places(const Graph& network, size_t count) {
   // In order, each the nearest to its share of those that leave enough for the rest.
   std::vector<ValueId> places;
   size_t next = 0;
-  for (size_t k = 1; k <= count; ++k) {
-    const double wanted = static_cast<double>(k) / static_cast<double>(count + 1);
+  for (size_t k = 0; k < count; ++k) {
+    const double wanted = shares[k];
     size_t best = next;
-    for (size_t i = next; i < all.size() - (count - k); ++i) {
+    for (size_t i = next; i < all.size() - (count - k - 1); ++i) {
       if (std::abs(all[i].share - wanted) < std::abs(all[best].share - wanted)) best = i;
     }
     places.push_back(all[best].value);
     next = best + 1;
   }
   return places;
+}
+
+Result<std::vector<ValueId>> even_places(const Graph& network, size_t count) {
+  std::vector<double> shares;
+  for (size_t k = 1; k <= count; ++k) {
+    shares.push_back(static_cast<double>(k) / static_cast<double>(count + 1));
+  }
+  return places_at(network, shares);
 }
 
 }  // namespace shoal::exits

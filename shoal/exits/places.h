@@ -20,9 +20,14 @@ Status check_classifier(const Graph& network);
 // not depend on it; and where there is none or one is named twice. REQUIRES: check_classifier().
 Result<std::vector<ValueId>> find_places(const Graph& network, std::span<const std::string> names);
 
+// The values nearest to these shares of the multiply-accumulates of the network, a different one
+// for each. Only values are taken through which all goes that follows: the ends of residual blocks,
+// pools, layers of a chain. kInvalidArgument where there are too few. REQUIRES: check_classifier();
+// shares ascend.
+Result<std::vector<ValueId>> places_at(const Graph& network, std::span<const double> shares);
+
 // `count` values that divide the multiply-accumulates of the network as evenly as its structure
-// allows. Only values are taken through which all goes that follows: the ends of residual blocks,
-// pools, layers of a chain. kInvalidArgument where there are too few. REQUIRES: check_classifier().
+// allows: places_at() of equal steps.
 Result<std::vector<ValueId>> even_places(const Graph& network, size_t count);
 
 }  // namespace shoal::exits

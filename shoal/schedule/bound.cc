@@ -26,7 +26,7 @@ std::vector<double> users_of_fragments(const Catalog& catalog) {
 
 struct GroupKey {
   size_t task;
-  bool up;
+  bool up, worker_up;
   size_t sharing;  // requests of the same input
 
   friend auto operator<=>(const GroupKey&, const GroupKey&) = default;
@@ -64,7 +64,7 @@ Bound bound_of(const Catalog& catalog, const Budgets& budgets, std::span<const R
   double weight = 0;
   for (const Request& request : requests) {
     const size_t shared = catalog.fragments.empty() ? 1 : sharing[request.input];
-    counts[{request.task, request.cloud_up, shared}] += 1;
+    counts[{request.task, request.cloud_up, request.worker_up, shared}] += 1;
     of_task[request.task] += 1;
     weight += catalog.tasks[request.task].weight;
   }
@@ -76,7 +76,7 @@ Bound bound_of(const Catalog& catalog, const Budgets& budgets, std::span<const R
     const Task& task = catalog.tasks[key.task];
     for (const Option& option : task.options) {
       if (option.ms > task.latency_ms || option.bytes > budgets.bytes) continue;
-      if (option.needs_cloud() && !key.up) continue;
+      if ((option.needs_cloud() && !key.up) || (option.needs_worker() && !key.worker_up)) continue;
       group.push_back(choice_of(catalog, users, key, option, count, of_task[key.task]));
     }
   }

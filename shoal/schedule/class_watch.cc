@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace shoal::schedule {
+namespace {
+
+constexpr double kMostWeight = 1e100;
+
+}  // namespace
 
 ClassWatch::ClassWatch(size_t classes, const ClassWatchOptions& options)
     : options_(options), counts_(classes, 0) {}
@@ -11,10 +17,14 @@ ClassWatch::ClassWatch(size_t classes, const ClassWatchOptions& options)
 std::vector<size_t> ClassWatch::covering() const {
   std::vector<size_t> classes(counts_.size());
   std::iota(classes.begin(), classes.end(), 0);
-  std::ranges::stable_sort(classes, std::ranges::greater(), [&](size_t c) { return counts_[c]; });
-  const double all = std::accumulate(counts_.begin(), counts_.end(), 0.0);
+  const size_t most = std::min(options_.most + 1, classes.size());
+  const auto before = [&](size_t a, size_t b) {
+    return std::pair(-counts_[a], a) < std::pair(-counts_[b], b);
+  };
+  std::partial_sort(classes.begin(), classes.begin() + static_cast<ptrdiff_t>(most), classes.end(),
+                    before);
   size_t taken = 0;
-  for (double sum = 0; taken < classes.size() && sum < options_.covered * all; ++taken) {
+  for (double sum = 0; taken < most && sum < options_.covered * all_; ++taken) {
     sum += counts_[classes[taken]];
   }
   classes.resize(taken);
@@ -22,8 +32,15 @@ std::vector<size_t> ClassWatch::covering() const {
 }
 
 void ClassWatch::note(size_t answer, double now) {
-  for (double& count : counts_) count *= 1 - 1 / options_.memory;
-  counts_[answer] += 1;
+  if (answer >= counts_.size()) return;
+  counts_[answer] += weight_;
+  all_ += weight_;
+  weight_ /= 1 - 1 / options_.memory;
+  if (weight_ > kMostWeight) {
+    for (double& count : counts_) count /= weight_;
+    all_ /= weight_;
+    weight_ = 1;
+  }
   answers_ += 1;
   now_ = now;
   // Few answers are always of few classes.
@@ -37,6 +54,12 @@ std::vector<size_t> ClassWatch::few() const {
   std::vector<size_t> classes = covering();
   std::ranges::sort(classes);
   return classes;
+}
+
+double ClassWatch::share_of(const std::vector<size_t>& classes) const {
+  double some = 0;
+  for (const size_t one : classes) some += counts_[one];
+  return all_ > 0 ? some / all_ : 0;
 }
 
 }  // namespace shoal::schedule

@@ -23,16 +23,20 @@ class ClassWatch {
  public:
   explicit ClassWatch(size_t classes, const ClassWatchOptions& options = {});
 
-  // An answer. Times ascend.
+  // An answer; one of another class than these is none. Times ascend.
   void note(size_t answer, double now);
   // The classes that are seen now, ascending; empty while they are not few, or not for long enough.
   std::vector<size_t> few() const;
+  // The share of recent answers that are of these classes.
+  double share_of(const std::vector<size_t>& classes) const;
 
  private:
-  std::vector<size_t> covering() const;  // the most frequent first
+  std::vector<size_t> covering() const;  // the most frequent first, one more than few at most
 
   ClassWatchOptions options_;
-  std::vector<double> counts_;  // which fade
+  // Instead of all counts fading, a later answer weighs more.
+  std::vector<double> counts_;
+  double all_ = 0, weight_ = 1;
   double answers_ = 0, now_ = 0, few_since_ = 0;
   bool are_few_ = false;
 };

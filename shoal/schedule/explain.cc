@@ -8,7 +8,9 @@ namespace shoal::schedule {
 namespace {
 
 std::string text_of(const Option& option) {
-  return printable(option.variant) + " " + name_of(option.place);
+  std::string text = printable(option.variant) + " " + name_of(option.place);
+  if (option.cut > 0) text += " after " + std::to_string(option.cut);
+  return text;
 }
 
 bool has_score(Verdict verdict) {

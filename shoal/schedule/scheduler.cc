@@ -15,10 +15,11 @@ constexpr double kAlike = 0.001;    // accuracy for which energy is not spent
 constexpr double kSettled = 0.005;  // a task's last option stays while it is that near to the best
 constexpr double kLoss = 0.05;      // a request is dropped if its answer costs others that much
 constexpr double kLittle = 0.5;     // answers that a change should gain in the rest of the day
-constexpr double kPagingGain = 0.05;  // in accuracy, that is worth each request's part of a surplus
+constexpr double kPagingGain = 0.02;  // in accuracy, that is worth each request's part of a surplus
 constexpr double kPlansAhead = 64;    // plans until the requests that are left are e times fewer
 constexpr int kPatience = 3;          // plans that must agree before memory changes (hysteresis)
 constexpr double kResidency = 1.0 / 12;  // of a day: how long a variant pays for its page-in
+constexpr double kDeviations = 0.5;      // of a count of requests, that a reserve allows for
 constexpr double kFew = 1.0 / 50;        // weight of an answer in a share that is watched
 
 std::vector<double> per_day(const Catalog& catalog) {
@@ -30,8 +31,9 @@ std::vector<double> per_day(const Catalog& catalog) {
 }  // namespace
 
 const char* name_of(Verdict verdict) {
-  constexpr const char* kNames[] = {"taken",   "lower score", "no link",      "too slow",
-                                    "no room", "over budget", "not worth it", "too rough"};
+  constexpr const char* kNames[] = {"taken",        "lower score", "no link",
+                                    "too slow",     "no room",     "over budget",
+                                    "not worth it", "too rough",   "not in use"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
@@ -47,9 +49,11 @@ Scheduler::Scheduler(Catalog catalog, const Budgets& budgets, const Paging& pagi
       ran_(catalog_.fragments.size(), false) {
   wanted_.options.resize(catalog_.tasks.size());
   last_.resize(catalog_.tasks.size());
+  least_joules_.resize(catalog_.tasks.size());
   for (const Task& task : catalog_.tasks) {
     auto& shares = falls_.emplace_back();
     for (const Option& one : task.options) shares.push_back(one.fallback ? one.fallback->share : 0);
+    in_use_.emplace_back(task.options.size(), true);
   }
   turned_down_ = kPatience;  // nothing is in memory that could be worth keeping
   plan(0);
@@ -60,6 +64,12 @@ void Scheduler::replace(OptionId id, Option option) {
   if (is_wanted(id)) wanted_.options[id.task].reset();
   falls_[id.task][id.option] = option.fallback ? option.fallback->share : 0;
   catalog_.tasks[id.task].options[id.option] = std::move(option);
+}
+
+void Scheduler::set_in_use(OptionId id, bool in_use) {
+  if (!in_use && memory_.has(id)) memory_.evict(id);
+  if (!in_use && is_wanted(id)) wanted_.options[id.task].reset();
+  in_use_[id.task][id.option] = in_use;
 }
 
 void Scheduler::begin_day(const Budgets& budgets) {
@@ -102,6 +112,12 @@ int64_t Scheduler::most_bytes(OptionId id) const {
   return one.bytes + (one.fragment ? catalog_.fragments[*one.fragment].bytes : 0);
 }
 
+double Scheduler::most_joules(OptionId id) const {
+  const Option& one = option(id);
+  return one.joules + (one.fragment ? catalog_.fragments[*one.fragment].joules : 0) +
+         (one.fallback ? one.fallback->joules : 0);
+}
+
 bool Scheduler::has_run(const Request& request, size_t fragment) const {
   return input_ == request.input && ran_[fragment];
 }
@@ -129,7 +145,9 @@ Scheduler::Candidate Scheduler::judge(const Request& request, OptionId id) const
     candidate.verdict = verdict;
     return candidate;
   };
+  if (!in_use_[id.task][id.option]) return reject(Verdict::kRetired);
   if (one.needs_cloud() && !request.cloud_up) return reject(Verdict::kNoLink);
+  if (one.needs_worker() && !request.worker_up) return reject(Verdict::kNoLink);
   if (expected_cost(id).accuracy < request.accuracy) return reject(Verdict::kTooRough);
   const bool loads = one.needs_memory() && !memory_.has(id);
   double load_ms = 0, page_in = 0, paid = 0;
@@ -148,7 +166,8 @@ Scheduler::Candidate Scheduler::judge(const Request& request, OptionId id) const
   }
   candidate.ms += load_ms;
   const double limit = std::min(catalog_.tasks[id.task].latency_ms, request.latency_ms);
-  if (candidate.joules + page_in > joules_left_ || candidate.dollars > dollars_left_) {
+  if (candidate.joules + page_in > joules_left_ || candidate.dollars > dollars_left_ ||
+      takes_reserve(id.task, candidate.joules, page_in)) {
     return reject(Verdict::kNoBudget);
   }
   if (worst_ms + load_ms > limit) {
@@ -188,7 +207,7 @@ void Scheduler::choose(const Request& request) {
     const bool is_there = !option(id).needs_memory() || memory_.has(id);
     if (is_there && most - candidates_[*last].score <= settled) best = last;
   }
-  if (candidates_[*best].score < -kLoss * task.weight) {
+  if (candidates_[*best].score < -kLoss * task.weight && !has_reserve_) {
     decision_.judged[*best].verdict = Verdict::kNotWorth;
     return;
   }
@@ -263,8 +282,9 @@ void Scheduler::take(const Request& request, OptionId id, const Candidate& candi
 const Decision& Scheduler::decide(const Request& request) {
   forecast_.note_link(cloud_up_, request.at);
   forecast_.note_request(request.task, request.at);
-  link_changed_ = link_changed_ || request.cloud_up != cloud_up_;
+  link_changed_ = link_changed_ || request.cloud_up != cloud_up_ || request.worker_up != worker_up_;
   cloud_up_ = request.cloud_up;
+  worker_up_ = request.worker_up;
   ++since_plan_;
   decision_.request = request;
   decision_.option.reset();
@@ -296,6 +316,8 @@ void Scheduler::settle(const Decision& decision, bool fell) {
   dollars_left_ += one.fallback->dollars;
 }
 
+void Scheduler::give_back(const Decision& decision) { dollars_left_ += decision.dollars; }
+
 double Scheduler::expected_left(double now) const {
   double left = 0;
   for (size_t t = 0; t < catalog_.tasks.size(); ++t) left += forecast_.left(t, now);
@@ -303,6 +325,13 @@ double Scheduler::expected_left(double now) const {
 }
 
 bool Scheduler::plan_due() const { return link_changed_ || since_plan_ >= next_plan_; }
+
+// Whether a plan may count on it.
+bool Scheduler::is_possible(OptionId id) const {
+  const Option& one = option(id);
+  return in_use(id) && one.ms <= catalog_.tasks[id.task].latency_ms &&
+         (worker_up_ || !one.needs_worker());
+}
 
 // Prices for what is left. Groups are the requests of a task while the link is up, and while it is
 // not. Without memory in the problem, `only_what_fits` leaves those options out that would need
@@ -325,7 +354,7 @@ void Scheduler::price(double now, bool only_what_fits) {
       ChoiceGroup& group = groups.emplace_back();
       for (size_t i = 0; i < task.options.size(); ++i) {
         const Option& one = task.options[i];
-        if (one.ms > task.latency_ms || (one.needs_cloud() && !is_up)) continue;
+        if (!is_possible({t, i}) || (one.needs_cloud() && !is_up)) continue;
         if (only_what_fits && one.bytes > fits) continue;
         const Cost cost = expected_cost({t, i});
         const double count = share * left;
@@ -358,19 +387,20 @@ std::vector<std::vector<Holding>> Scheduler::holdings(double now) const {
   for (size_t t = 0; t < catalog_.tasks.size(); ++t) {
     const Task& task = catalog_.tasks[t];
     const double requests = std::max(0.0, window) * forecast_.rate(t, now);
-    double cloud = 0;
+    double away = 0, nearby = 0;  // the best elsewhere, with a link and without
     for (size_t i = 0; i < task.options.size(); ++i) {
       const Option& one = task.options[i];
-      if (one.place != Place::kCloud || one.ms > task.latency_ms) continue;
-      cloud = std::max(cloud, score_of({t, i}));
+      if (one.needs_memory() || !is_possible({t, i})) continue;
+      away = std::max(away, score_of({t, i}));
+      if (one.needs_worker()) nearby = std::max(nearby, score_of({t, i}));
     }
     auto& own = all.emplace_back();
     for (size_t i = 0; i < task.options.size(); ++i) {
       const Option& one = task.options[i];
-      if (!one.needs_memory() || one.ms > task.latency_ms) continue;
+      if (!one.needs_memory() || !is_possible({t, i})) continue;
       const double score = score_of({t, i});
-      const double gain = up * std::max(0.0, score - cloud) +
-                          (one.needs_cloud() ? 0 : (1 - up) * std::max(0.0, score));
+      const double gain = up * std::max(0.0, score - away) +
+                          (one.needs_cloud() ? 0 : (1 - up) * std::max(0.0, score - nearby));
       const double value = requests * gain - joule_price_ * page_joules({t, i});
       own.push_back({.option = i, .value = value, .bytes = one.bytes, .fragment = one.fragment});
     }
@@ -398,7 +428,43 @@ void Scheduler::update_wanted(double now) {
   }
 }
 
+// Whether an answer leaves too little for those to come. One that takes no more than the cheapest
+// takes its own part only.
+bool Scheduler::takes_reserve(size_t task, double joules, double page_in) const {
+  const double own = least_joules_[task];
+  return joules > own && joules + page_in > joules_left_ - reserve_ + own;
+}
+
+// What the cheapest answers here take, if about as many requests come as it may turn out, so that
+// the last of the day are not left without: what is expected, or what comes if the present rate
+// lasts, and twice the deviation of such a count. None where that is more than is left.
+void Scheduler::keep_reserve(double now) {
+  const double left = std::max(0.0, budgets_.seconds - now);
+  double all = 0;
+  reserve_ = 0;
+  for (size_t t = 0; t < catalog_.tasks.size(); ++t) {
+    const Task& task = catalog_.tasks[t];
+    std::optional<double> least;
+    double page_in = 0;
+    for (size_t i = 0; i < task.options.size(); ++i) {
+      if (task.options[i].place != Place::kHere || !is_possible({t, i})) continue;
+      const double joules = most_joules({t, i});
+      if (least && joules >= *least) continue;
+      least = joules;
+      page_in = page_joules({t, i});
+    }
+    least_joules_[t] = least.value_or(0);
+    const double count = std::max(forecast_.left(t, now), left * forecast_.rate(t, now));
+    reserve_ += least_joules_[t] * count + std::min(count, 1.0) * page_in;
+    all += count;
+  }
+  reserve_ *= 1 + kDeviations / std::sqrt(std::max(all, 1.0));
+  if (now <= 0) has_reserve_ = reserve_ <= joules_left_;
+  if (!has_reserve_) reserve_ = 0;
+}
+
 void Scheduler::plan(double now) {
+  keep_reserve(now);
   price(now, false);
   update_wanted(now);
   price(now, true);

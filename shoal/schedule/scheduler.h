@@ -42,7 +42,7 @@ struct Request {
   double at = 0;  // seconds since the day began
   size_t task = 0;
   uint64_t input = 0;  // requests with the same input one after another run fragments once
-  bool cloud_up = true;
+  bool cloud_up = true, worker_up = true;
   // What the request wishes of its answer, besides what the task demands.
   double latency_ms = std::numeric_limits<double>::infinity();
   double accuracy = 0;  // at least, a share
@@ -58,6 +58,7 @@ enum class Verdict : uint8_t {
   kNoBudget,  // it would exceed what is left
   kNotWorth,  // what it costs is worth more to later requests
   kTooRough,  // less accurate than the request wishes
+  kRetired,   // not in use at present
 };
 const char* name_of(Verdict verdict);
 
@@ -93,6 +94,9 @@ class Scheduler {
   // An answer has come: whether the fallback was needed. Gives back what was not spent, and learns
   // how often it is.
   void settle(const Decision& decision, bool fell);
+  // No answer came, since a machine could not be reached: money is given back, energy is spent.
+  // Another decision for the same request follows.
+  void give_back(const Decision& decision);
 
   // Whether to plan again: a 64th of the requests that are left has passed, or the link changed.
   bool plan_due() const;
@@ -101,6 +105,11 @@ class Scheduler {
   // Another variant in place of one, as when classes that are seen now have changed; the old one
   // leaves the memory. REQUIRES: check() is OK with it.
   void replace(OptionId id, Option option);
+  // Whether an option may be taken: a special network is of no use while other classes are seen.
+  void set_in_use(OptionId id, bool in_use);
+  // How long an answer takes elsewhere, as it was measured.
+  void set_ms(OptionId id, double ms) { catalog_.tasks[id.task].options[id.option].ms = ms; }
+  bool in_use(OptionId id) const { return in_use_[id.task][id.option]; }
 
   // The next day, with what was learned about requests and what is in memory.
   void begin_day(const Budgets& budgets);
@@ -129,6 +138,7 @@ class Scheduler {
   double score_of(OptionId id) const;
   int64_t most_bytes(OptionId id) const;  // with its fragment
   double page_joules(OptionId id) const;
+  double most_joules(OptionId id) const;  // of an answer, with fragment and fallback
   bool is_wanted(OptionId id) const { return wanted_.options[id.task] == id.option; }
   bool has_run(const Request& request, size_t fragment) const;
   Candidate judge(const Request& request, OptionId id) const;
@@ -138,9 +148,12 @@ class Scheduler {
   bool make_room(OptionId id, bool may_evict_all);
   void load(OptionId id, double now);
   double expected_left(double now) const;  // requests
+  bool is_possible(OptionId id) const;
   std::vector<std::vector<Holding>> holdings(double now) const;
   void update_wanted(double now);
   void price(double now, bool only_what_fits);
+  bool takes_reserve(size_t task, double joules, double page_in) const;
+  void keep_reserve(double now);
 
   Catalog catalog_;
   Budgets budgets_;
@@ -149,13 +162,17 @@ class Scheduler {
   Memory memory_;
   double joules_left_, dollars_left_;
   double joule_price_ = 0, dollar_price_ = 0;
+  double reserve_ = 0;     // joules, for the cheapest answers to all requests that may still come
   double page_price_ = 0;  // of a joule for reading what displaces others
-  bool cloud_up_ = true, link_changed_ = false;
+  bool has_reserve_ = false;  // there was enough in the morning
+  bool cloud_up_ = true, worker_up_ = true, link_changed_ = false;
   size_t since_plan_ = 0, next_plan_ = 1;  // decisions
   ResidentSet wanted_;
   std::vector<std::optional<size_t>> last_;  // option of each task
+  std::vector<double> least_joules_;         // of an answer here, of each task
   int turned_down_ = 0;                      // plans in a row that wanted others in memory
   std::vector<std::vector<double>> falls_;   // share of answers by the fallback, of each option
+  std::vector<std::vector<bool>> in_use_;    // of each option
   std::vector<double> fragment_runs_;        // share of uses of a fragment that run it
   std::optional<uint64_t> input_;            // the last one
   std::vector<bool> ran_;                    // fragments, for this input

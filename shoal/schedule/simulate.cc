@@ -77,6 +77,7 @@ class Accounts {
     const Task& task = catalog_.tasks[key.first];
     report.joules += one.joules;
     report.dollars += one.dollars;
+    report.sent_bytes += one.sent_bytes;
     if (input_ != decision.request.input) ran_.clear();
     input_ = decision.request.input;
     if (one.fragment && ran_.insert(*one.fragment).second) {
@@ -89,7 +90,8 @@ class Accounts {
       ms += one.fallback->ms;
     }
     const bool is_there = !one.needs_memory() || resident_.contains(key);
-    const bool is_linked = !one.needs_cloud() || decision.request.cloud_up;
+    const bool is_linked = (!one.needs_cloud() || decision.request.cloud_up) &&
+                           (!one.needs_worker() || decision.request.worker_up);
     if (!is_there || !is_linked || ms > task.latency_ms) ++report.violations;
     ++report.answered;
     report.mean_accuracy += task.weight * (fell ? one.fallback->accuracy : one.accuracy);

@@ -17,6 +17,7 @@ struct DayReport {
   size_t missed = 0;         // of the dropped: every option took too long
   double mean_accuracy = 0;  // weighted, of all requests; a dropped one has 0
   double joules = 0, dollars = 0;
+  double sent_bytes = 0;  // to other machines
   int64_t peak_bytes = 0;
   size_t page_ins = 0;
   int64_t page_in_bytes = 0;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <set>
-#include <utility>
+#include <tuple>
 
 #include "shoal/base/printable.h"
 
@@ -26,11 +26,12 @@ Status check(const Option& option, size_t fragments) {
     return invalid(printable(option.variant) + " " + name_of(option.place) + ": " + what);
   };
   if (!is_share(option.accuracy)) return wrong("accuracy is not between 0 and 1");
-  if (!are_costs({option.ms, option.joules, option.dollars}) || !are_bytes(option.bytes)) {
+  if (!are_costs({option.ms, option.joules, option.dollars, option.sent_bytes}) ||
+      !are_bytes(option.bytes)) {
     return wrong("a cost is negative or too large");
   }
   if (option.fragment && *option.fragment >= fragments) return wrong("there is no such fragment");
-  if (option.place == Place::kCloud && (option.fragment || option.bytes > 0)) {
+  if (!option.needs_memory() && (option.fragment || option.bytes > 0)) {
     return wrong("it takes memory here");
   }
   if (const auto& next = option.fallback) {
@@ -48,10 +49,10 @@ Status check(const Task& task, size_t fragments) {
   if (!(task.latency_ms >= 0) || !are_costs({task.weight, task.requests_per_day})) {
     return invalid("latency, weight or number of requests is negative or too large");
   }
-  std::set<std::pair<std::string, Place>> names;
+  std::set<std::tuple<std::string, Place, size_t>> names;
   for (const Option& option : task.options) {
     SHOAL_TRY(check(option, fragments));
-    if (!names.insert({option.variant, option.place}).second) {
+    if (!names.insert({option.variant, option.place, option.cut}).second) {
       return invalid(printable(option.variant) + " is there twice");
     }
   }
@@ -68,6 +69,8 @@ const char* name_of(Place place) {
       return "cloud";
     case Place::kSplit:
       return "split";
+    case Place::kWorker:
+      return "worker";
   }
   return "?";
 }
@@ -80,7 +83,27 @@ Option in_cloud(const Option& here, const Cloud& cloud, double input_bytes) {
           .accuracy = here.accuracy,
           .ms = cloud.round_trip_ms + 1e3 * (upload + compute),
           .joules = cloud.radio_watts * upload,
-          .dollars = cloud.dollars_per_second * compute};
+          .dollars = cloud.dollars_per_second * compute,
+          .sent_bytes = input_bytes};
+}
+
+Option on_worker(const Option& here, const Cloud& worker, double input_bytes) {
+  Option option = in_cloud(here, worker, input_bytes);
+  option.place = Place::kWorker;
+  option.dollars = 0;
+  return option;
+}
+
+Option in_split(const Option& here, const Cloud& cloud, const Cut& cut) {
+  Option rest = here;
+  rest.ms *= 1 - cut.share;
+  Option option = in_cloud(rest, cloud, cut.sent_bytes);
+  option.place = Place::kSplit;
+  option.cut = cut.nodes;
+  option.ms += cut.share * here.ms;
+  option.joules += cut.share * here.joules;
+  option.bytes = cut.bytes;
+  return option;
 }
 
 Status check(const Catalog& catalog) {

@@ -20,9 +20,10 @@
 namespace shoal::schedule {
 
 enum class Place : uint8_t {
-  kHere,   // on this device
-  kCloud,  // on another server
-  kSplit,  // a fragment here, the rest on another server
+  kHere,    // on this device
+  kCloud,   // on another server
+  kSplit,   // first layers here, the rest on that server
+  kWorker,  // on another machine nearby
 };
 const char* name_of(Place place);
 
@@ -48,11 +49,14 @@ struct Option {
   double accuracy = 0;  // a share; of a cascade: where the first network answers
   double ms = 0, joules = 0, dollars = 0;
   int64_t bytes = 0;                    // of memory here, while it is resident
+  double sent_bytes = 0;                // to another machine
+  size_t cut = 0;                       // of a split network: how many of its nodes run here
   std::optional<size_t> fragment = {};  // of Catalog::fragments
   std::optional<Fallback> fallback = {};
 
-  bool needs_cloud() const { return place != Place::kHere; }
-  bool needs_memory() const { return place != Place::kCloud; }
+  bool needs_cloud() const { return place == Place::kCloud || place == Place::kSplit; }
+  bool needs_worker() const { return place == Place::kWorker; }
+  bool needs_memory() const { return place == Place::kHere || place == Place::kSplit; }
 };
 
 struct Task {
@@ -92,6 +96,19 @@ struct Cloud {
 // The same variant there: latency = round trip + upload + compute, energy = radio * upload, dollars
 // = price * compute.
 Option in_cloud(const Option& here, const Cloud& cloud, double input_bytes);
+
+// The same on a machine nearby, which costs no money.
+Option on_worker(const Option& here, const Cloud& worker, double input_bytes);
+
+// A variant of which the first layers run here and the rest there: where it is cut, which share of
+// its work comes before that, the bytes of their constants, and what is sent in place of the input.
+struct Cut {
+  size_t nodes = 0;
+  double share = 0;
+  int64_t bytes = 0;
+  double sent_bytes = 0;
+};
+Option in_split(const Option& here, const Cloud& cloud, const Cut& cut);
 
 // kInvalidArgument if a figure cannot be, a name comes twice, or there is more than a scheduler
 // plans for: 64 tasks, 64 options each, 4 fragments.

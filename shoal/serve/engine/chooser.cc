@@ -11,7 +11,8 @@
 namespace shoal::serve {
 namespace {
 
-constexpr size_t kLines = 100;  // that are kept
+constexpr size_t kLines = 100;       // that are kept
+constexpr double kLately = 1.0 / 8;  // weight of a time in what is expected
 
 std::string member(const char* name, double number) {
   return std::string("\"") + name + "\":" + json_number(number) + ",";
@@ -28,6 +29,13 @@ Chooser::Chooser(ChooserOptions options, Time now)
       scheduler_(options_.catalog, options_.budgets, options_.paging),
       day_(now) {
   for (const schedule::Task& task : catalog().tasks) answers_.emplace_back(task.options.size(), 0);
+  specialisers_.resize(catalog().tasks.size());
+  for (const SpecialVariant& special : options_.specials) {
+    scheduler_.set_in_use(special.id, false);
+    auto& own = specialisers_[special.id.task];
+    if (!own) own.emplace(special.classes, options_.special);
+  }
+  if (!options_.specials.empty()) scheduler_.plan(0);
 }
 
 std::optional<size_t> Chooser::find_task(const std::string& name) const {
@@ -52,14 +60,21 @@ double Chooser::seconds_at(Time now) {
   return last_;
 }
 
-Choice Chooser::choose(size_t task, const Wish& wish, Time now) {
+void Chooser::log(std::string line) {
+  if (options_.log) options_.log(line);
+  lines_.push_back(std::move(line));
+  if (lines_.size() > kLines) lines_.pop_front();
+}
+
+Choice Chooser::choose(size_t task, const Wish& wish, Time now, const Reachable& reachable) {
   const std::scoped_lock lock(mutex_);
   const double at = seconds_at(now);
   const schedule::Request request{
       .at = at,
       .task = task,
       .input = ++decisions_,
-      .cloud_up = false,
+      .cloud_up = reachable.cloud,
+      .worker_up = reachable.worker,
       .latency_ms = wish.latency_ms.value_or(std::numeric_limits<double>::infinity()),
       .accuracy = wish.accuracy.value_or(0)};
   const schedule::Decision& decision = scheduler_.decide(request);
@@ -71,21 +86,118 @@ Choice Chooser::choose(size_t task, const Wish& wish, Time now) {
     const schedule::Task& one = catalog().tasks[id.task];
     return variant_model(one.name, one.options[id.option].variant);
   };
-  for (const schedule::OptionId id : decision.evicted) choice.evicted.push_back(model_of(id));
+  for (const schedule::OptionId id : decision.evicted) {
+    for (std::string& model : models_of(id)) choice.evicted.push_back(std::move(model));
+  }
   if (decision.preload) choice.preloaded = model_of({task, *decision.preload});
   if (decision.option) {
-    choice.variant = catalog().tasks[task].options[*decision.option].variant;
+    const schedule::Option& taken = catalog().tasks[task].options[*decision.option];
+    choice.variant = taken.variant;
+    choice.place = taken.place;
     ++answers_[task][*decision.option];
+    const auto special = std::ranges::find(
+        options_.specials, schedule::OptionId{task, *decision.option}, &SpecialVariant::id);
+    if (special != options_.specials.end()) choice.special = &*special;
   } else if (std::ranges::any_of(decision.judged, [](const schedule::Judged& one) {
                return one.verdict == schedule::Verdict::kNoBudget;
              })) {
     choice.retry_after = std::chrono::duration_cast<Duration>(
         std::chrono::duration<double>(options_.budgets.seconds - at));
   }
-  if (options_.log) options_.log(choice.why);
-  lines_.push_back(choice.why);
-  if (lines_.size() > kLines) lines_.pop_front();
+  choice.decision = decision;
+  log(choice.why);
   return choice;
+}
+
+void Chooser::settle(const Choice& choice, bool fell) {
+  const std::scoped_lock lock(mutex_);
+  scheduler_.settle(choice.decision, fell);
+}
+
+void Chooser::give_back(const Choice& choice) {
+  const std::scoped_lock lock(mutex_);
+  scheduler_.give_back(choice.decision);
+  --answers_[choice.decision.request.task][*choice.decision.option];
+  log("#" + std::to_string(choice.number) + " no answer came, money is given back");
+}
+
+void Chooser::note_time(const Choice& choice, double ms) {
+  const std::scoped_lock lock(mutex_);
+  const schedule::OptionId id{choice.decision.request.task, *choice.decision.option};
+  const double before = catalog().tasks[id.task].options[id.option].ms;
+  scheduler_.set_ms(id, before + kLately * (ms - before));
+}
+
+std::vector<std::string> Chooser::models_of(schedule::OptionId id) const {
+  const schedule::Task& task = catalog().tasks[id.task];
+  std::vector<std::string> models{variant_model(task.name, task.options[id.option].variant)};
+  const auto special = std::ranges::find(options_.specials, id, &SpecialVariant::id);
+  if (special == options_.specials.end()) return models;
+  const auto general = std::ranges::find_if(task.options, [&](const schedule::Option& option) {
+    return option.variant == special->general && option.place == schedule::Place::kHere;
+  });
+  const auto at = static_cast<size_t>(general - task.options.begin());
+  const bool stays = general != task.options.end() && scheduler_.memory().has({id.task, at});
+  if (!stays) models.push_back(variant_model(task.name, special->general));
+  return models;
+}
+
+const SpecialVariant* Chooser::special_in_use(size_t task) const {
+  const auto found = std::ranges::find_if(options_.specials, [&](const SpecialVariant& one) {
+    return one.id.task == task && scheduler_.in_use(one.id);
+  });
+  return found == options_.specials.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> Chooser::note_class(size_t task, size_t answer, Time now) {
+  const std::scoped_lock lock(mutex_);
+  auto& specialiser = specialisers_[task];
+  if (!specialiser) return {};
+  const double at = seconds_at(now);
+  specialiser->note(answer, at);
+  double falls = 0, even = 1;
+  if (const SpecialVariant* special = special_in_use(task)) {
+    falls = scheduler_.fallback_share(special->id);
+    even = schedule::break_even(catalog().tasks[task].options[special->id.option]);
+  }
+  return follow(task, specialiser->advise(falls, even, at));
+}
+
+std::vector<std::string> Chooser::follow(size_t task, const schedule::SpecialAdvice& advice) {
+  using Kind = schedule::SpecialAdvice::Kind;
+  if (advice.kind == Kind::kNothing) return {};
+  const schedule::Task& own = catalog().tasks[task];
+  std::string line = "day " + std::to_string(days_) + " " + own.name + ": " + advice.why;
+  std::vector<std::string> unloaded;
+  if (advice.kind == Kind::kRetire) {
+    const SpecialVariant* special = special_in_use(task);
+    if (special != nullptr) {
+      scheduler_.set_in_use(special->id, false);
+      unloaded = models_of(special->id);
+    }
+  } else {
+    // The one with fewest classes that has all that are seen.
+    const SpecialVariant* best = nullptr;
+    for (const SpecialVariant& one : options_.specials) {
+      const auto& classes = one.network.classes;
+      const auto knows = [&](size_t seen) {
+        return std::ranges::find(classes, static_cast<int64_t>(seen)) != classes.end();
+      };
+      if (one.id.task != task || !std::ranges::all_of(advice.classes, knows)) continue;
+      if (best == nullptr || classes.size() < best->network.classes.size()) best = &one;
+    }
+    if (best == nullptr) {
+      specialisers_[task]->failed(last_);
+      line += "; no variant is for these";
+    } else {
+      specialisers_[task]->made({best->network.classes.begin(), best->network.classes.end()});
+      scheduler_.set_in_use(best->id, true);
+      scheduler_.plan(last_);
+      line += "; " + own.options[best->id.option].variant + " is in use";
+    }
+  }
+  log(std::move(line));
+  return unloaded;
 }
 
 bool Chooser::plan_due() const {
@@ -115,10 +227,12 @@ std::string Chooser::print() const {
     for (size_t i = 0; i < task.options.size(); ++i) {
       const schedule::Option& option = task.options[i];
       text += (i > 0 ? "," : "") + ("{\"name\":" + json_text(option.variant)) + "," +
+              "\"place\":" + json_text(name_of(option.place)) + "," +
               member("accuracy", option.accuracy) + member("ms", option.ms) +
               member("joules", option.joules) + member("dollars", option.dollars) +
               member("bytes", static_cast<double>(option.bytes));
-      text += std::string("\"in_memory\":") + (scheduler_.memory().has({t, i}) ? "true" : "false") +
+      text += std::string("\"in_use\":") + (scheduler_.in_use({t, i}) ? "true" : "false") +
+              ",\"in_memory\":" + (scheduler_.memory().has({t, i}) ? "true" : "false") +
               ",\"answers\":" + std::to_string(answers_[t][i]) + "}";
     }
     text += "]}";

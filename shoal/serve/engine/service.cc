@@ -169,16 +169,22 @@ void Service::infer(const ModelName& name, const InferRequest& request, const As
       done(leads() ? std::move(result) : standby_result());
     };
   }
-  if (const auto task = find_task(name)) return infer_by_task(*task, request, asker, done);
+  if (const auto task = find_task(name)) {
+    const Time now = std::chrono::steady_clock::now();
+    return infer_by_task(
+        std::make_shared<const TaskRequest>(
+            TaskRequest{*chooser_->find_task(name.name), task, request, asker, std::move(done)}),
+        {cloud_ != nullptr && cloud_->is_up(now), worker_ != nullptr && worker_->is_up(now)});
+  }
   infer_by_model(name, request, asker, done);
 }
 
-void Service::infer_by_task(const ModelFacts& task, const InferRequest& request, const Asker& asker,
-                            const Done& done) {
-  const std::string& name = task.metadata.name;
-  std::unique_lock lock(choosing_);
-  const Choice choice =
-      chooser_->choose(*chooser_->find_task(name), request.wish, std::chrono::steady_clock::now());
+void Service::set_places(std::unique_ptr<Remote> cloud, std::unique_ptr<Remote> worker) {
+  cloud_ = std::move(cloud);
+  worker_ = std::move(worker);
+}
+
+void Service::follow(const Choice& choice) {
   for (const std::string& model : choice.evicted) {
     loader_.post([this, model] { (void)engine_.unload(model); });
   }
@@ -188,34 +194,132 @@ void Service::infer_by_task(const ModelFacts& task, const InferRequest& request,
   if (chooser_->plan_due()) {
     loader_.post([this] { chooser_->plan(std::chrono::steady_clock::now()); });
   }
+}
+
+void Service::infer_by_task(const Asked& asked, const Reachable& reachable) {
+  std::unique_lock lock(choosing_);
+  const Choice choice = chooser_->choose(asked->task, asked->request.wish,
+                                         std::chrono::steady_clock::now(), reachable);
+  follow(choice);
   if (choice.variant.empty()) {
     lock.unlock();
-    const bool is_spent = choice.retry_after || request.wish.is_empty();
-    return done({Status(is_spent ? Code::kExhausted : Code::kInvalidArgument,
-                        "no variant can answer: " + choice.why),
-                 choice.retry_after,
-                 {}});
+    const bool is_spent = choice.retry_after || asked->request.wish.is_empty();
+    return asked->done({Status(is_spent ? Code::kExhausted : Code::kInvalidArgument,
+                               "no variant can answer: " + choice.why),
+                        choice.retry_after,
+                        {}});
   }
-  const std::string model = variant_model(name, choice.variant);
-  InferRequest wanted = request;
+  if (choice.place == schedule::Place::kHere) return infer_here(asked, choice, std::move(lock));
+  lock.unlock();
+  infer_elsewhere(asked, choice, reachable);
+}
+
+void Service::infer_here(const Asked& asked, const Choice& choice,
+                         std::unique_lock<std::mutex> lock) {
+  const std::string model = variant_model(asked->facts->metadata.name, choice.variant);
+  InferRequest wanted = asked->request;
   wanted.wish = {};  // the variant is what was wished
-  const Done named = [done, name, variant = choice.variant,
-                      number = std::to_string(choice.number)](InferResult result) {
-    result.response.model_name = name;
-    result.response.parameters["variant"] = variant;
-    result.response.parameters["decision"] = number;
-    done(std::move(result));
+  if (choice.special != nullptr) wanted.outputs.clear();
+  const Done then = [this, asked, choice](InferResult result) {
+    if (choice.special != nullptr) return answer_by_special(asked, choice, std::move(result));
+    answer(asked, choice, std::move(result));
   };
-  if (engine_.find(model) == nullptr) return load_and_infer(model, wanted, asker, named);
+  if (engine_.find(model) == nullptr) return load_and_infer(model, wanted, asked->asker, then);
   lock.unlock();
   // It may have been unloaded meanwhile, for another request.
-  const Done again = [this, model, wanted, asker, named](InferResult result) {
+  const Done again = [this, model, wanted, asked, then](InferResult result) {
     if (result.status.code() == Code::kUnavailable && engine_.find(model) == nullptr) {
-      return load_and_infer(model, wanted, asker, named);
+      return load_and_infer(model, wanted, asked->asker, then);
     }
-    named(std::move(result));
+    then(std::move(result));
   };
-  infer_by_model({model, ""}, wanted, asker, again);
+  infer_by_model({model, ""}, wanted, asked->asker, again);
+}
+
+// The general network answers where the special one does not.
+void Service::answer_by_special(const Asked& asked, const Choice& choice, InferResult result) {
+  if (!result.status.ok()) return answer(asked, choice, std::move(result));
+  const SpecialVariant& special = *choice.special;
+  const std::string& output = asked->facts->metadata.outputs[0].name;
+  const auto& wanted = asked->request.outputs;
+  const bool can_answer = wanted.empty() || (wanted.size() == 1 && wanted[0].name == output);
+  auto scores = scores_for_all(special.network, result.response.outputs[0].tensor,
+                               static_cast<int64_t>(special.classes), special.probabilities);
+  const bool fell = !scores || !can_answer;
+  chooser_->settle(choice, fell);
+  if (!fell) {
+    const bool binary = wanted.empty() ? asked->request.binary_outputs
+                                       : wanted[0].binary.value_or(asked->request.binary_outputs);
+    result.response.outputs = {{output, *std::move(scores), binary}};
+    return answer(asked, choice, std::move(result));
+  }
+  const std::string model = variant_model(asked->facts->metadata.name, special.general);
+  InferRequest request = asked->request;
+  request.wish = {};
+  const Done then = [this, asked, choice](InferResult answered) {
+    answered.response.parameters["fell"] = "true";
+    answer(asked, choice, std::move(answered));
+  };
+  load_and_infer(model, request, asked->asker, then);
+}
+
+void Service::infer_elsewhere(const Asked& asked, const Choice& choice,
+                              const Reachable& reachable) {
+  const bool is_worker = choice.place == schedule::Place::kWorker;
+  InferRequest sent = asked->request;
+  sent.wish = {};
+  sent.binary_outputs = true;
+  for (NamedTensor& input : sent.inputs) input.binary = true;
+  for (WantedOutput& output : sent.outputs) output.binary.reset();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto then = [this, asked, choice, reachable, is_worker,
+                     begin](Result<InferResponse> answered) {
+    if (answered.ok()) {
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - begin;
+      chooser_->note_time(choice, took.count());
+      for (NamedTensor& output : answered->outputs) {
+        const auto wanted =
+            std::ranges::find(asked->request.outputs, output.name, &WantedOutput::name);
+        const bool binary = asked->request.binary_outputs;
+        output.binary =
+            wanted == asked->request.outputs.end() ? binary : wanted->binary.value_or(binary);
+      }
+      return answer(asked, choice, {Status(), std::nullopt, *std::move(answered)});
+    }
+    if (answered.status().code() == Code::kInvalidArgument) {
+      return answer(asked, choice, {answered.status(), std::nullopt, {}});
+    }
+    chooser_->give_back(choice);
+    Reachable others = reachable;
+    (is_worker ? others.worker : others.cloud) = false;
+    infer_by_task(asked, others);
+  };
+  const std::string model = variant_model(asked->facts->metadata.name, choice.variant);
+  (is_worker ? worker_ : cloud_)
+      ->infer(model, std::move(sent), [this, then](Result<InferResponse> answered) {
+        post_([then, answered = std::move(answered)] { then(answered); });
+      });
+}
+
+void Service::answer(const Asked& asked, const Choice& choice, InferResult result) {
+  if (result.status.ok()) {
+    result.response.model_name = asked->facts->metadata.name;
+    auto& parameters = result.response.parameters;
+    parameters["variant"] = choice.variant;
+    parameters["decision"] = std::to_string(choice.number);
+    if (choice.place != schedule::Place::kHere) parameters["place"] = name_of(choice.place);
+    if (chooser_->watches(asked->task) && !result.response.outputs.empty()) {
+      for (const size_t best : best_classes(result.response.outputs[0].tensor)) {
+        const auto unloaded =
+            chooser_->note_class(asked->task, best, std::chrono::steady_clock::now());
+        for (const std::string& model : unloaded) {
+          loader_.post([this, model] { (void)engine_.unload(model); });
+        }
+      }
+    }
+  }
+  asked->done(std::move(result));
 }
 
 void Service::load_and_infer(const std::string& model, const InferRequest& request,

@@ -12,6 +12,7 @@
 #include "shoal/serve/engine/backend.h"
 #include "shoal/serve/engine/chooser.h"
 #include "shoal/serve/engine/engine.h"
+#include "shoal/serve/engine/remote.h"
 
 namespace shoal::serve {
 
@@ -30,6 +31,9 @@ class Service final : public Backend {
   // What tasks take and give. REQUIRES: nothing was asked yet; the engine has all variants.
   using TaskFacts = std::map<std::string, std::shared_ptr<const ModelFacts>>;
   void set_tasks(std::unique_ptr<Chooser> chooser, TaskFacts facts);
+  // Other servers that have the same variants; null: there are none. REQUIRES: nothing was asked
+  // yet.
+  void set_places(std::unique_ptr<Remote> cloud, std::unique_ptr<Remote> worker);
   const Chooser* chooser() const { return chooser_.get(); }  // null: there are no tasks
 
   std::string version() const override { return version_; }
@@ -58,13 +62,29 @@ class Service final : public Backend {
 
  private:
   using Done = std::function<void(InferResult)>;
+  // A request for a task, as it came.
+  struct TaskRequest {
+    size_t task = 0;
+    std::shared_ptr<const ModelFacts> facts;
+    InferRequest request;
+    Asker asker;
+    Done done;
+  };
+  using Asked = std::shared_ptr<const TaskRequest>;
 
   Result<std::shared_ptr<ServedModel>> find_model(const ModelName& model) const;
   std::shared_ptr<const ModelFacts> find_task(const ModelName& model) const;  // null: it is none
   void infer_by_model(const ModelName& model, const InferRequest& request, const Asker& asker,
                       const Done& done);
-  void infer_by_task(const ModelFacts& task, const InferRequest& request, const Asker& asker,
-                     const Done& done);
+  // Decides, and answers as it was decided: here, by a cascade, or elsewhere. Where nobody answers
+  // elsewhere, decides again without that place.
+  void infer_by_task(const Asked& asked, const Reachable& reachable);
+  void infer_here(const Asked& asked, const Choice& choice, std::unique_lock<std::mutex> lock);
+  void infer_elsewhere(const Asked& asked, const Choice& choice, const Reachable& reachable);
+  void answer_by_special(const Asked& asked, const Choice& choice, InferResult result);
+  void answer(const Asked& asked, const Choice& choice, InferResult result);
+  // What a decision wants loaded, unloaded and planned.
+  void follow(const Choice& choice);
   // Loads it where it is not, then answers.
   void load_and_infer(const std::string& model, const InferRequest& request, const Asker& asker,
                       const Done& done);
@@ -78,7 +98,8 @@ class Service final : public Backend {
   TaskFacts tasks_;
   std::mutex choosing_;  // decisions are carried out in their order
   std::atomic<bool> draining_ = false;
-  TaskThread loader_;  // last: its tasks use the rest
+  TaskThread loader_;                       // its tasks use what is before it
+  std::unique_ptr<Remote> cloud_, worker_;  // last: their threads use all the rest
 };
 
 // A request without its inputs and what to do in the end.

@@ -8,8 +8,7 @@
 
 #include "shoal/base/closed_loop.h"
 #include "shoal/base/open_loop.h"
-#include "shoal/net/tls/tls_context.h"
-#include "shoal/serve/http/client.h"
+#include "shoal/serve/http/client_pool.h"
 #include "shoal/serve/protocol/documents.h"
 #include "shoal/serve/protocol/tensor_json.h"
 #include "shoal/tensor/random_tensor.h"
@@ -21,15 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 std::string_view text_of(const Body& body) {
   return {reinterpret_cast<const char*>(body.bytes.data()), body.bytes.size()};
-}
-
-// How each client of a load connects.
-Result<HttpClientOptions> client_options(const LoadOptions& options) {
-  HttpClientOptions client{options.key, nullptr};
-  if (!options.url.starts_with("https:")) return client;
-  SHOAL_ASSIGN(net::ContextPtr context, net::make_client_context(options.trusted));
-  client.tls = std::shared_ptr<SSL_CTX>(context.release(), SSL_CTX_free);
-  return client;
 }
 
 Result<ModelMetadata> ask_metadata(const LoadOptions& options, const HttpClientOptions& how) {
@@ -59,42 +49,14 @@ Result<Message> make_request(const LoadOptions& options, const HttpClientOptions
   return print(request);
 }
 
-// Connections that are not in use. Thread-safe.
-class Connections {
- public:
-  Connections(std::string url, HttpClientOptions how)
-      : url_(std::move(url)), how_(std::move(how)) {}
-
-  Result<HttpClient> take() {
-    {
-      const std::scoped_lock lock(mutex_);
-      if (!idle_.empty()) {
-        HttpClient client = std::move(idle_.back());
-        idle_.pop_back();
-        return client;
-      }
-    }
-    return HttpClient::connect(url_, how_);
-  }
-  void give_back(HttpClient client) {
-    const std::scoped_lock lock(mutex_);
-    if (client.is_open()) idle_.push_back(std::move(client));
-  }
-
- private:
-  const std::string url_;
-  const HttpClientOptions how_;
-  std::mutex mutex_;
-  std::vector<HttpClient> idle_;
-};
-
 }  // namespace
 
 Result<LoadResult> run_load(const LoadOptions& options) {
-  SHOAL_ASSIGN(const HttpClientOptions how, client_options(options));
+  SHOAL_ASSIGN(const HttpClientOptions how,
+               client_options(options.url, options.key, options.trusted));
   SHOAL_ASSIGN(const Message message, make_request(options, how));
   const std::string path = "/v2/models/" + options.model + "/infer";
-  Connections connections(options.url, how);
+  ClientPool connections(options.url, how);
   LoadResult result;
   std::mutex mutex;
   const auto record = [&](const Result<HttpAnswer>& answer, double ms) {

@@ -19,8 +19,15 @@
 #include "shoal/serve/engine/engine.h"
 #include "shoal/serve/http/api.h"
 #include "shoal/serve/http/connection.h"
+#include "shoal/serve/http/remote_server.h"
 
 namespace shoal::serve {
+
+// Another server that has the variants of the tasks, too, and what asking it costs.
+struct PlaceOptions {
+  RemoteServerOptions server;  // an empty URL: there is none
+  schedule::Cloud costs;
+};
 
 struct ServerOptions {
   std::string version;                    // of the program
@@ -33,6 +40,7 @@ struct ServerOptions {
   uint64_t max_bodies = uint64_t{256} << 20;  // bytes of all requests that wait for an answer
   EngineOptions engine;
   ChooserOptions tasks;  // whose variants are among the models, as TASK.VARIANT
+  PlaceOptions cloud, worker;
   ApiOptions api;
   // Asked before each answer of a model; null: always. While it is false, the server is not ready,
   // and refuses inferences with 503.

@@ -1,0 +1,28 @@
+// What the scores of a network for a few classes mean for all classes of its task (mcdnn 3.4).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "shoal/tensor/tensor.h"
+
+namespace shoal::serve {
+
+// A network for a few classes. One output more than classes is "another class".
+struct SpecialNetwork {
+  std::vector<int64_t> classes = {};  // that its outputs stand for
+  double threshold = 0;               // the probability from which on it answers
+};
+
+// The scores [items, classes] that its own scores [items, outputs] mean: probabilities, or their
+// logarithms where those of the task are no probabilities. What it gives to "another class" is
+// divided among the others. Nothing unless it answers for every item; or for scores of another
+// shape.
+std::optional<Tensor> scores_for_all(const SpecialNetwork& network, const Tensor& scores,
+                                     int64_t classes, bool probabilities);
+
+// The class with the highest score of each item; none unless scores are f32 [items, classes].
+std::vector<size_t> best_classes(const Tensor& scores);
+
+}  // namespace shoal::serve

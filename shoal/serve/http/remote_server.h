@@ -1,0 +1,48 @@
+// RemoteServer: another server by its URL, asked over HTTP with binary tensors.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "shoal/base/task_thread.h"
+#include "shoal/serve/engine/link.h"
+#include "shoal/serve/engine/remote.h"
+#include "shoal/serve/http/client_pool.h"
+
+namespace shoal::serve {
+
+struct RemoteServerOptions {
+  std::string url;           // "http://host:port" or "https://host:port"
+  HttpClientOptions client;  // its patience is that of a request
+  size_t most = 8;           // requests at a time
+};
+
+class RemoteServer final : public Remote {
+ public:
+  explicit RemoteServer(RemoteServerOptions options);
+  // Waits for requests that are under way, which their patience ends.
+  ~RemoteServer() override = default;
+
+  bool is_up(Time now) override;
+  void infer(const std::string& model, InferRequest request,
+             std::function<void(Result<InferResponse>)> done) override;
+
+  // Asks now whether it is there.
+  void ask();
+
+ private:
+  Result<InferResponse> exchange(const std::string& model, const InferRequest& request);
+  void note(bool reached);
+
+  const RemoteServerOptions options_;
+  ClientPool clients_;
+  std::mutex mutex_;
+  Link link_;
+  std::vector<size_t> waiting_;                       // of each thread
+  std::vector<std::unique_ptr<TaskThread>> threads_;  // last: their tasks use the rest
+};
+
+}  // namespace shoal::serve
