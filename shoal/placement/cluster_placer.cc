@@ -1,6 +1,7 @@
 #include "shoal/placement/cluster_placer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -11,7 +12,16 @@ namespace {
 
 constexpr size_t kMemory = 200;              // frames; older ones count less
 constexpr size_t kMostEvaluations = 50'000;  // tens of milliseconds
-constexpr double kActivityAtLeast = 0.01;    // a stream at rest may wake up
+// Measured figures are rounded up, so that streams that are nearly alike are alike, and a placement
+// holds while they tremble.
+constexpr double kActivityStep = 0.1, kSecondsStep = 0.5e-3;
+
+double rounded_up(double value, double step) { return step * std::ceil(value / step); }
+
+// Adds one to the mean of the last of them.
+void add_to_mean(double& mean, double value, size_t count) {
+  mean += (value - mean) / static_cast<double>(std::min(count, kMemory));
+}
 
 double bytes_of(const Graph& graph, std::span<const ValueId> values) {
   double bytes = 0;
@@ -19,12 +29,22 @@ double bytes_of(const Graph& graph, std::span<const ValueId> values) {
   return bytes;
 }
 
+// Machine 0 is this one.
+std::vector<int> workers_of(const std::vector<Places>& places) {
+  std::vector<int> workers;
+  for (const Places& one : places) {
+    const int machine = place_of(one, Stage::kNetwork);
+    workers.push_back(machine != kNowhere ? machine - 1 : kNowhere);
+  }
+  return workers;
+}
+
 }  // namespace
 
 Problem problem_of(const StreamsHere& streams, const Graph& network,
                    const plan::ClusterProfile& cluster, const std::set<int>& workers,
-                   const std::vector<double>& activity, const std::vector<double>& seconds) {
-  Problem problem{.objective = streams.objective};
+                   const std::vector<double>& activity, double seconds) {
+  Problem problem;
   problem.machines.push_back({.name = "here", .link = cluster.coordinator, .cores = streams.cores});
   std::vector<double> look = {kCannot};
   for (size_t w = 0; w < cluster.workers.size(); ++w) {
@@ -45,7 +65,7 @@ Problem problem_of(const StreamsHere& streams, const Graph& network,
     problem.cameras.push_back({.name = streams.names[i],
                                .rate = streams.rate,
                                .activity = activity[i],
-                               .seconds = {only_here(0), only_here(seconds[i]), look, only_here(0)},
+                               .seconds = {only_here(0), only_here(seconds), look, only_here(0)},
                                .bytes = {0, 0, bytes_of(network, network.inputs()),
                                          bytes_of(network, network.outputs()), 0}});
   }
@@ -58,41 +78,43 @@ ClusterPlacer::ClusterPlacer(StreamsHere streams)
 void ClusterPlacer::note(size_t stream, bool looked, double seconds_here) {
   const std::lock_guard lock(mutex_);
   Known& known = known_[stream];
-  const auto frames = static_cast<double>(std::min(++known.frames, kMemory));
-  known.activity += ((looked ? 1 : 0) - known.activity) / frames;
-  known.seconds += (seconds_here - known.seconds) / frames;
+  add_to_mean(known.activity, looked ? 1 : 0, ++known.frames);
+  add_to_mean(seconds_, seconds_here, ++frames_);
 }
 
 std::vector<int> ClusterPlacer::place(const Graph& network, const plan::ClusterProfile& cluster,
                                       const std::set<int>& workers) {
-  std::vector<double> activity, seconds;
   PlaceOptions how{.most_evaluations = kMostEvaluations};
+  Problem problem;
   {
     const std::lock_guard lock(mutex_);
+    std::vector<double> activity;
     for (const Known& one : known_) {
-      activity.push_back(std::clamp(one.activity, kActivityAtLeast, 1.0));
-      seconds.push_back(std::max(one.seconds, 0.0));
+      // A stream at rest may wake up.
+      activity.push_back(std::clamp(rounded_up(one.activity, kActivityStep), kActivityStep, 1.0));
     }
+    problem = problem_of(streams_, network, cluster, workers, activity,
+                         rounded_up(std::max(seconds_, 0.0), kSecondsStep));
+    if (problem == problem_) return workers_of(places_);
     how.previous = places_;
   }
-  const Problem problem = problem_of(streams_, network, cluster, workers, activity, seconds);
   auto placed = placement::place(problem, how);
-  std::vector<int> of_streams(streams_.names.size(), kNowhere);
-  if (!placed.ok()) return of_streams;  // of a profile that makes no sense; requests take turns
+  // Of a profile that makes no sense: requests take turns.
+  if (!placed.ok()) return std::vector<int>(streams_.names.size(), kNowhere);
   Decision decision{*std::move(placed), {}};
   std::vector<Places> places;
-  for (size_t i = 0; i < of_streams.size(); ++i) {
-    places.push_back(decision.placement.cameras[i].places);
-    const int machine = place_of(places.back(), Stage::kNetwork);
-    if (machine != kNowhere) of_streams[i] = machine - 1;
+  for (const Expected& one : decision.placement.cameras) {
+    places.push_back(one.places);
+    const int machine = place_of(one.places, Stage::kNetwork);
     decision.workers.push_back(
         machine != kNowhere ? problem.machines[static_cast<size_t>(machine)].name : "");
   }
   const std::lock_guard lock(mutex_);
+  problem_ = std::move(problem);
   changes_ += places != places_ ? 1 : 0;
   places_ = std::move(places);
   latest_ = std::move(decision);
-  return of_streams;
+  return workers_of(places_);
 }
 
 ClusterPlacer::Decision ClusterPlacer::latest() const {

@@ -19,21 +19,21 @@ struct StreamsHere {
   double rate = 30;  // frames a second that each has
   double cores = 1;  // of this machine
   double watts = 0;  // of a worker that computes, beyond those at rest; 0: not known
-  Objective objective = Objective::kLatency;
 };
 
 // The problem of a cluster: machine 0 is this one, machine w + 1 is worker w. Workers that are not
-// in `workers` can do nothing. `activity` and `seconds` (of a frame, here) are of each stream.
+// in `workers` can do nothing. `activity` is of each stream, `seconds` of a frame here.
 Problem problem_of(const StreamsHere& streams, const Graph& network,
                    const plan::ClusterProfile& cluster, const std::set<int>& workers,
-                   const std::vector<double>& activity, const std::vector<double>& seconds);
+                   const std::vector<double>& activity, double seconds);
 
 // Thread-safe.
 class ClusterPlacer {
  public:
   explicit ClusterPlacer(StreamsHere streams);
 
-  // A frame was answered: whether the network looked at it, and what took this machine so long.
+  // A frame was answered: whether the network looked at it, and the seconds that this machine
+  // computed for it.
   void note(size_t stream, bool looked, double seconds_here);
 
   // The worker that looks at each stream; kNowhere: none can. Streams stay where they were if that
@@ -51,13 +51,16 @@ class ClusterPlacer {
 
  private:
   struct Known {
-    double activity = 1, seconds = 0;
+    double activity = 1;
     size_t frames = 0;
   };
 
   const StreamsHere streams_;
   mutable std::mutex mutex_;
   std::vector<Known> known_;
+  double seconds_ = 0;  // of a frame, here
+  size_t frames_ = 0;
+  Problem problem_;  // the latest
   std::vector<Places> places_;
   Decision latest_;
   size_t changes_ = 0;

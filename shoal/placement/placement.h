@@ -58,6 +58,8 @@ struct Machine {
   double watts = 0;            // of each that computes, beyond those at rest
   double joules_per_byte = 0;  // that it sends or receives
   bool present = true;
+
+  friend bool operator==(const Machine&, const Machine&) = default;
 };
 
 struct Camera {
@@ -70,6 +72,8 @@ struct Camera {
   std::array<std::vector<double>, kStages> seconds = {};
   // That each stage reads of a frame, and behind them those of an answer.
   std::array<double, kStages + 1> bytes = {};
+
+  friend bool operator==(const Camera&, const Camera&) = default;
 };
 
 enum class Objective : uint8_t { kLatency, kEnergy };
@@ -78,6 +82,8 @@ struct Problem {
   std::vector<Machine> machines = {};
   std::vector<Camera> cameras = {};
   Objective objective = Objective::kLatency;
+
+  friend bool operator==(const Problem&, const Problem&) = default;
 };
 
 // What a placement is worth; less is better.
