@@ -16,6 +16,7 @@
 #include "detector_model.h"
 #include "exit_codes.h"
 #include "model.h"
+#include "placed_streams.h"
 #include "progress.h"
 #include "shoal/delta/delta_device.h"
 #include "shoal/watch/open_source.h"
@@ -33,7 +34,11 @@ Examples:
   shoal watch rtsp://door/1 rtsp://yard/1 --model yolox-nano.onnx --track   two cameras in turn
   shoal watch door.mp4 --model yolox-nano.onnx --out seen.mp4 --clips events
   shoal watch door.mp4 --model yolox-nano.onnx --zone step=0.1,0.5,0.4,0.5,0.4,1,0.1,1 --mqtt mqtt://localhost
+  shoal watch rtsp://door/1 rtsp://yard/1 --model yolox-nano.onnx --cluster   each on the best worker
   shoal watch zoo:scene --gate auto                               a synthetic scene and its detector)";
+
+// How long a cluster may be without workers until watching fails.
+constexpr std::chrono::seconds kPatience{30};
 
 struct WatchFlags {
   ModelFlags model;
@@ -41,6 +46,7 @@ struct WatchFlags {
   std::vector<std::string> sources;
   std::string gate = "off", delta = "off", head;
   OutputFlags outputs;
+  PlaceFlags place;
   watch::WatchOptions options;
   double timeout = 10;
   bool json = false;
@@ -62,6 +68,11 @@ void add_to(WatchFlags& f, Command& command) {
       ->check(one_of({"auto", "off"}))
       ->capture_default_str();
   command
+      .add_option("--agreement", f.options.gate_options.agreement,
+                  "F1 with a detector that looks at every frame, for --gate auto")
+      ->check(in_range(0.0, 1.0))
+      ->capture_default_str();
+  command
       .add_option("--delta", f.delta, "auto, or a threshold: compute only what changed; 0: exactly")
       ->check([](const std::string& text) {
         const auto threshold = parse_delta(text);
@@ -79,6 +90,7 @@ void add_to(WatchFlags& f, Command& command) {
       ->capture_default_str();
   f.outputs.add_to(command);
   f.plan.add_cluster_to(command);
+  f.place.add_to(command);
   command.add_flag("--json", f.json, "Print one JSON object");
 }
 
@@ -113,59 +125,92 @@ Result<std::vector<std::unique_ptr<watch::FrameSource>>> open_sources(
   return all;
 }
 
-void print(const watch::StreamResults& results, const WatchOutputs& outputs,
-           const DeltaDevice* delta, const WatchFlags& flags) {
+// What looks at frames.
+struct Looking {
+  std::vector<std::unique_ptr<Device>> devices = {};
+  DeltaDevice* delta = nullptr;
+  std::optional<PlacedStreams> placed = {};
+  std::vector<detect::Detector> detectors = {};  // one for all streams, or for each
+};
+
+// A device for all streams, or one for each.
+Result<Looking> open_devices(const WatchFlags& flags) {
+  Looking looking;
+  const auto threshold = *parse_delta(flags.delta);
+  SHOAL_TRY(flags.place.check(flags.plan, threshold.has_value()));
+  if (flags.place.is_whole(flags.plan, flags.sources.size(), threshold.has_value())) {
+    looking.placed.emplace(flags.sources, flags.place);
+    SHOAL_ASSIGN(looking.devices, looking.placed->open_devices(flags.plan));
+    return looking;
+  }
+  const bool on_cluster = flags.plan.is_on_cluster();
+  SHOAL_ASSIGN(auto device,
+               on_cluster ? open_cluster_device(flags.plan) : make_device(flags.model));
+  if (threshold) {
+    auto made = std::make_unique<DeltaDevice>(std::move(device), DeltaOptions{*threshold});
+    looking.delta = made.get();
+    device = std::move(made);
+  }
+  looking.devices.push_back(std::move(device));
+  return looking;
+}
+
+// What a delta device has accumulated is of one stream: each has a detector of its own there.
+Status open_detectors(const WatchFlags& flags, Looking& looking) {
+  SHOAL_ASSIGN(const Model model, open_detector_of(flags));
+  const bool one_each = looking.delta != nullptr || looking.placed;
+  for (size_t i = 0; i < (one_each ? flags.sources.size() : 1); ++i) {
+    Device& device = *looking.devices[std::min(i, looking.devices.size() - 1)];
+    SHOAL_ASSIGN(auto one, detect::Detector::open(model, device, detect::find_head(flags.head)));
+    looking.detectors.push_back(std::move(one));
+  }
+  return {};
+}
+
+void print(const watch::StreamResults& results, const WatchOutputs& outputs, const Looking& looking,
+           const WatchFlags& flags) {
   const watch::WatchResult& all = results.all;
   if (!flags.json) {
     std::fprintf(stderr, "%zu frames, %zu of them not looked at; %.1f frames/s, %.2f ms each\n",
                  all.frames, all.skipped, all.fps(), all.latency_ms_p50);
     return;
   }
-  const double computed = delta != nullptr ? delta->statistics().macs_share() : 1;
+  const double computed = looking.delta != nullptr ? looking.delta->statistics().macs_share() : 1;
   Json json = to_json(all, computed);
   Json each = Json::array();
   for (size_t i = 0; i < results.each.size(); ++i) {
     Json one = to_json(results.each[i], computed);
     one["source"] = flags.sources[i];
     if (outputs.has_activity()) one.update(outputs.places(i));
+    if (looking.placed) one["place"] = looking.placed->to_json(i);
     each.push_back(one);
   }
   json["sources"] = each;
   std::printf("%s\n", json.dump().c_str());
 }
 
-// What a delta device has accumulated is of one stream: each has a detector of its own there.
-Result<std::vector<detect::Detector>> open_detectors(const WatchFlags& flags, Device& device,
-                                                     bool one_each) {
-  SHOAL_ASSIGN(const Model model, open_detector_of(flags));
-  std::vector<detect::Detector> all;
-  for (size_t i = 0; i < (one_each ? flags.sources.size() : 1); ++i) {
-    SHOAL_ASSIGN(auto one, detect::Detector::open(model, device, detect::find_head(flags.head)));
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
-Outcome watch_and_print(const WatchFlags& flags) {
+watch::WatchOptions options_of(const WatchFlags& flags, const Looking& looking) {
   watch::WatchOptions options = flags.options;
   options.gate = flags.gate == "auto";
   options.track = options.track || flags.outputs.wants_activity();
+  options.at_once = looking.placed.has_value();
+  if (flags.plan.is_on_cluster()) options.patience = kPatience;
+  return options;
+}
+
+Outcome watch_and_print(const WatchFlags& flags) {
   const std::atomic<bool>* const cancel = cancel_on_signals();
   SHOAL_OR_EXIT(const auto sources, Exit::kUsage, open_sources(flags, cancel));
-  const bool on_cluster = flags.plan.is_on_cluster();
-  auto opened = on_cluster ? open_cluster_device(flags.plan) : make_device(flags.model);
+  auto opened = open_devices(flags);
   if (!opened.ok()) {
     const Status& why = opened.status();
-    return fail(on_cluster ? exit_of(Doing::kConnect, why) : Exit::kDevice, why);
+    return fail(flags.plan.is_on_cluster() ? exit_of(Doing::kConnect, why) : Exit::kDevice, why);
   }
-  std::unique_ptr<Device> device = *std::move(opened);
-  const DeltaDevice* delta = nullptr;
-  if (const auto threshold = *parse_delta(flags.delta)) {
-    auto made = std::make_unique<DeltaDevice>(std::move(device), DeltaOptions{*threshold});
-    delta = made.get();
-    device = std::move(made);
+  Looking& looking = *opened;
+  if (const Status status = open_detectors(flags, looking); !status.ok()) {
+    return fail(Exit::kModel, status);
   }
-  SHOAL_OR_EXIT(auto detectors, Exit::kModel, open_detectors(flags, *device, delta != nullptr));
+  std::vector<detect::Detector>& detectors = looking.detectors;
   std::vector<watch::Stream> streams;
   for (size_t i = 0; i < sources.size(); ++i) {
     streams.push_back({sources[i].get(), &detectors[std::min(i, detectors.size() - 1)]});
@@ -180,16 +225,17 @@ Outcome watch_and_print(const WatchFlags& flags) {
   const watch::WatchCallbacks callbacks{
       .on_frame = [&](const watch::FrameAnswer& answer) -> Status {
         if (bar) bar->at(answer.frame + 1, "");
+        if (looking.placed) looking.placed->note(answer);
         return outputs->add(answer);
       },
       .on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); },
       .cancel = cancel};
-  const auto results = watch::watch_all(streams, options, callbacks);
+  const auto results = watch::watch_all(streams, options_of(flags, looking), callbacks);
   bar.reset();
   const Status finished = outputs->finish();  // also where watching failed: who listens must know
   if (!results.ok()) return fail(Exit::kUsage, results.status());
   if (!finished.ok()) return fail(Exit::kUsage, finished);
-  print(*results, *outputs, delta, flags);
+  print(*results, *outputs, looking, flags);
   return {};
 }
 

@@ -195,7 +195,7 @@ Status WatchOutputs::write_line(const watch::FrameAnswer& answer,
     for (const watch::Event& one : events) list.push_back(to_json(one));
     json["events"] = list;
   }
-  lines_ << json.dump() << "\n";
+  lines_ << json.dump() << std::endl;  // somebody may wait for it
   return lines_.good() ? Status() : Status(Code::kExhausted, flags_.jsonl + ": the disk is full");
 }
 

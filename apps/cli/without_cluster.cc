@@ -37,4 +37,9 @@ Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags&) {
   return Status(Code::kUnsupported, kNotBuilt);
 }
 
+Result<std::vector<std::unique_ptr<Device>>> open_client_devices(const PlanFlags&, PlaceClients,
+                                                                 size_t) {
+  return Status(Code::kUnsupported, kNotBuilt);
+}
+
 }  // namespace shoal::cli

@@ -1,9 +1,15 @@
 #include "shoal/cluster/cluster_device.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include "shoal/cluster/failover_deployment.h"
 #include "shoal/devices/devices.h"
+#include "shoal/graph/text.h"
 #include "shoal/plan/search/subset.h"
 #include "shoal/plan/stream/stream.h"
 
@@ -88,18 +94,20 @@ class ClusterExecutable final : public Executable {
     if (options_->verify > 0) {
       SHOAL_ASSIGN(judge_, make_device("cpu", {.cpu = {.threads = 1}}));
     }
-    SHOAL_ASSIGN(
-        deployment_,
-        FailoverDeployment::start(
-            coordinator,
-            {.plan = [this](const Workers& set) { return plan(set); },
-             .standby = options_->standby && !is_stream,
-             .retry_interval = options_->retry_interval,
-             .verify = options_->verify,
-             .judge = judge_.get(),
-             .left_out = options_->left_out,
-             .grace = options_->grace,
-             .is_outdated = [this, &coordinator] { return speeds_.have_changed(coordinator); }}));
+    SHOAL_ASSIGN(deployment_,
+                 FailoverDeployment::start(
+                     coordinator, {.plan = [this](const Workers& set) { return plan(set); },
+                                   .standby = options_->standby && !is_stream && !options_->place,
+                                   .retry_interval = options_->retry_interval,
+                                   .verify = options_->verify,
+                                   .judge = judge_.get(),
+                                   .left_out = options_->left_out,
+                                   .grace = options_->grace,
+                                   .is_outdated =
+                                       [this, &coordinator] {
+                                         place_again(coordinator.present());
+                                         return speeds_.have_changed(coordinator);
+                                       }}));
     describe(deployment_->first().front().plan());
     return {};
   }
@@ -109,6 +117,14 @@ class ClusterExecutable final : public Executable {
              const RunOptions& options) override {
     SHOAL_TRY(options.interrupted());
     return deployment_->run(inputs, outputs, timeout_of(options), options.cancel);
+  }
+  // By the worker that this client has.
+  Status run_for(size_t client, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                 const RunOptions& options) {
+    SHOAL_TRY(options.interrupted());
+    return deployment_->run_on(
+        worker_of(client), inputs, outputs,
+        {.timeout = timeout_of(options), .client = client, .cancel = options.cancel});
   }
   MemoryUse memory() const override { return {}; }  // it is the workers'
   const KernelInfo& kernel_of(size_t node) const override { return kernels_[node]; }
@@ -133,6 +149,7 @@ class ClusterExecutable final : public Executable {
   Result<Turns> plan(const Workers& set) {
     SHOAL_ASSIGN(const plan::ClusterProfile profile, speeds_.of(set));
     const plan::PlanOptions options = plan::for_workers(options_->plan, set, profile);
+    if (options_->place) return whole_on_each(set, profile, options.excluded);
     if (options_->objective == Objective::kThroughput) {
       SHOAL_ASSIGN(auto plans, plan::make_stream_plans(asked_, profile,
                                                        {.excluded = options.excluded,
@@ -146,10 +163,51 @@ class ClusterExecutable final : public Executable {
     return Turns{plans.front().scheduled};
   }
 
+  // A turn for each worker that has the memory.
+  Result<Turns> whole_on_each(const Workers& set, const plan::ClusterProfile& profile,
+                              const std::vector<int>& excluded) {
+    Turns turns;
+    have_it_.clear();
+    for (int worker : set) {
+      if (std::ranges::find(excluded, worker) != excluded.end()) continue;
+      SHOAL_ASSIGN(const plan::Prediction made, plan::plan_for_one(asked_, profile, worker));
+      if (!plan::fits(profile, made)) continue;
+      turns.push_back(made.scheduled);
+      have_it_.insert(worker);
+    }
+    if (turns.empty()) return Status(Code::kExhausted, "no worker has the memory for the network");
+    place(profile, have_it_);
+    return turns;
+  }
+
+  // Clients may be better off elsewhere than when plans were made.
+  void place_again(const Workers& present) {
+    if (!options_->place) return;
+    Workers set;
+    std::ranges::set_intersection(present, have_it_, std::inserter(set, set.end()));
+    if (set.empty()) return;
+    const auto profile = speeds_.of(set);
+    if (profile.ok()) place(*profile, set);
+  }
+
+  void place(const plan::ClusterProfile& profile, const Workers& set) {
+    std::vector<int> workers = options_->place(asked_, profile, set);
+    const std::lock_guard lock(mutex_);
+    placed_ = std::move(workers);
+  }
+
+  int worker_of(size_t client) const {
+    const std::lock_guard lock(mutex_);
+    return client < placed_.size() ? placed_[client] : kAnyWorker;
+  }
+
   const OptionsPtr options_;
   const Graph asked_;
   KnownSpeeds speeds_;  // used by the deployment's thread
   std::vector<KernelInfo> kernels_;
+  Workers have_it_;  // whole; used by the deployment's thread
+  mutable std::mutex mutex_;
+  std::vector<int> placed_;                         // workers, by client
   std::unique_ptr<Device> judge_;                   // of disputes
   std::unique_ptr<FailoverDeployment> deployment_;  // first to go: it uses the rest
 };
@@ -180,6 +238,11 @@ class ClusterDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    SHOAL_ASSIGN(auto executable, deploy(graph));
+    return std::unique_ptr<Executable>(std::move(executable));
+  }
+
+  Result<std::unique_ptr<ClusterExecutable>> deploy(const Graph& graph) {
     if (options_->verify > 0 &&
         (options_->plan.survive == 0 || options_->objective != Objective::kLatency)) {
       return invalid("only plans for one answer that survive losses can be verified");
@@ -188,7 +251,7 @@ class ClusterDevice : public Device {
     // The executable copies the graph: failover plans from it long after compile() has returned.
     auto executable = std::make_unique<ClusterExecutable>(options_, graph);
     SHOAL_TRY(executable->deploy(coordinator_));
-    return std::unique_ptr<Executable>(std::move(executable));
+    return executable;
   }
 
   // Not by compiling, which would deploy the model.
@@ -202,15 +265,71 @@ class ClusterDevice : public Device {
   const DeviceInfo info_;
 };
 
-}  // namespace
+// What several clients have compiled, each graph once. Thread-safe.
+class SharedDevice {
+ public:
+  SharedDevice(Coordinator& coordinator, ClusterOptions options)
+      : device_(coordinator, std::move(options)) {}
 
-std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options) {
-  return std::make_unique<ClusterDevice>(coordinator, std::move(options));
-}
+  ClusterDevice& device() { return device_; }
 
-std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> connection,
-                                            ClusterOptions options) {
-  // The functions refer to the connection without owning it; `keep_alive` does, beside them.
+  Result<std::shared_ptr<ClusterExecutable>> compile(const Graph& graph) {
+    const std::lock_guard lock(mutex_);
+    std::weak_ptr<ClusterExecutable>& known = compiled_[to_text(graph)];
+    if (auto executable = known.lock()) return executable;
+    SHOAL_ASSIGN(std::shared_ptr<ClusterExecutable> executable, device_.deploy(graph));
+    known = executable;
+    return executable;
+  }
+
+ private:
+  ClusterDevice device_;
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<ClusterExecutable>> compiled_;  // by the text of graphs
+};
+
+class ClientExecutable final : public Executable {
+ public:
+  ClientExecutable(std::shared_ptr<ClusterExecutable> shared, size_t client)
+      : shared_(std::move(shared)), client_(client) {}
+
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) override {
+    return shared_->run_for(client_, inputs, outputs, options);
+  }
+  const Graph& graph() const override { return shared_->graph(); }
+  MemoryUse memory() const override { return shared_->memory(); }
+  const KernelInfo& kernel_of(size_t node) const override { return shared_->kernel_of(node); }
+
+ private:
+  const std::shared_ptr<ClusterExecutable> shared_;
+  const size_t client_;
+};
+
+class ClientDevice final : public Device {
+ public:
+  ClientDevice(std::shared_ptr<SharedDevice> shared, size_t client)
+      : shared_(std::move(shared)), client_(client) {}
+
+  const DeviceInfo& info() const override { return shared_->device().info(); }
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    SHOAL_ASSIGN(auto executable, shared_->compile(graph));
+    return std::unique_ptr<Executable>(
+        std::make_unique<ClientExecutable>(std::move(executable), client_));
+  }
+  Result<MemoryUse> memory_of(const Graph& graph) override {
+    return shared_->device().memory_of(graph);
+  }
+
+ private:
+  const std::shared_ptr<SharedDevice> shared_;
+  const size_t client_;
+};
+
+// With the profiles and plans of the connection. The functions refer to it without owning it;
+// `keep_alive` does, beside them.
+ClusterOptions on_connection(std::shared_ptr<ClusterConnection> connection,
+                             ClusterOptions options) {
   ClusterConnection& access = *connection;
   options.profile = [&access](const Graph& graph, const Workers& which) {
     return access.profile(graph, which);
@@ -219,7 +338,36 @@ std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> c
     return access.make_plans(graph, profile, plan);
   };
   options.keep_alive = std::move(connection);
-  return make_cluster_device(access.coordinator(), std::move(options));
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options) {
+  return std::make_unique<ClusterDevice>(coordinator, std::move(options));
+}
+
+std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> connection,
+                                            ClusterOptions options) {
+  Coordinator& coordinator = connection->coordinator();
+  return make_cluster_device(coordinator, on_connection(std::move(connection), std::move(options)));
+}
+
+std::vector<std::unique_ptr<Device>> make_client_devices(Coordinator& coordinator,
+                                                         ClusterOptions options, size_t clients) {
+  const auto shared = std::make_shared<SharedDevice>(coordinator, std::move(options));
+  std::vector<std::unique_ptr<Device>> all;
+  for (size_t client = 0; client < clients; ++client) {
+    all.push_back(std::make_unique<ClientDevice>(shared, client));
+  }
+  return all;
+}
+
+std::vector<std::unique_ptr<Device>> make_client_devices(
+    std::shared_ptr<ClusterConnection> connection, ClusterOptions options, size_t clients) {
+  Coordinator& coordinator = connection->coordinator();
+  return make_client_devices(coordinator, on_connection(std::move(connection), std::move(options)),
+                             clients);
 }
 
 }  // namespace shoal::cluster

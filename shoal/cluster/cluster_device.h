@@ -11,6 +11,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "shoal/cluster/cluster_connection.h"
 #include "shoal/cluster/failover_policy.h"
@@ -25,6 +26,8 @@ enum class Objective : uint8_t {
   kLatency,     // one answer soon
   kThroughput,  // many answers a second, with many requests on their way
 };
+
+inline constexpr int kAnyWorker = -1;
 
 struct ClusterOptions {
   Objective objective = Objective::kLatency;
@@ -57,6 +60,11 @@ struct ClusterOptions {
   // Called with the plans for every set of workers, the best first; the best is carried out. One
   // call at a time, on any thread.
   std::function<void(const Graph&, const std::vector<plan::Prediction>&)> planned = nullptr;
+  // Not null: every worker has the network whole, and this gives for each client the worker of the
+  // set that answers it; kAnyWorker where that does not matter. Called when workers come or go, and
+  // about once in a retry interval. One call at a time, on any thread.
+  std::function<std::vector<int>(const Graph&, const plan::ClusterProfile&, const Workers&)> place =
+      nullptr;
   // Called with true before compile() sends anything to workers, and with false after it.
   std::function<void(bool)> compiling = nullptr;
   // Lives as long as the device and all that it compiled.
@@ -75,5 +83,14 @@ std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOpt
 // REQUIRES: options.profile and options.make_plans are left to it.
 std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> connection,
                                             ClusterOptions options = {});
+
+// A device for each of several clients, as streams that one network looks at. What they compile of
+// the same graph is deployed once, and options.place says which worker answers each: client c is
+// the one with the c-th device. A request whose worker is lost is replayed by another. REQUIRES: as
+// above, and options.place is set.
+std::vector<std::unique_ptr<Device>> make_client_devices(Coordinator& coordinator,
+                                                         ClusterOptions options, size_t clients);
+std::vector<std::unique_ptr<Device>> make_client_devices(
+    std::shared_ptr<ClusterConnection> connection, ClusterOptions options, size_t clients);
 
 }  // namespace shoal::cluster

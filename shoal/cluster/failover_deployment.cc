@@ -92,6 +92,19 @@ Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor>
   return coordinator_.run(next_service(), inputs, outputs, options);
 }
 
+Status FailoverDeployment::run_on(int worker, std::span<const Tensor> inputs,
+                                  std::span<Tensor> outputs, const RequestOptions& options) {
+  return coordinator_.run(service_of(worker), inputs, outputs, options);
+}
+
+uint64_t FailoverDeployment::service_of(int worker) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto turn = alone_.find(worker); turn != alone_.end()) return services_[turn->second];
+  }
+  return next_service();
+}
+
 uint64_t FailoverDeployment::next_service() {
   const std::lock_guard lock(mutex_);
   return services_[next_turn_++ % current_.size()];
@@ -320,7 +333,8 @@ Status FailoverDeployment::deploy_for(const Workers& set) {
 void FailoverDeployment::offer() {
   const std::vector<uint64_t> order = policy_.order();
   if (order.empty()) return;
-  const Turns& turns = rounds_.at(order.front()).turns;
+  const Round& best = rounds_.at(order.front());
+  const Turns& turns = best.turns;
   std::vector<uint64_t> services;
   {
     const std::lock_guard lock(mutex_);
@@ -337,9 +351,15 @@ void FailoverDeployment::offer() {
     }
     coordinator_.offer(services[s], std::move(plans), true);
   }
+  std::map<int, size_t> alone;
+  for (size_t t = 0; t < turns.size(); ++t) {
+    const std::vector<int>& workers = best.remotes[t]->workers();
+    if (workers.size() == 1) alone.emplace(workers.front(), t);
+  }
   const std::lock_guard lock(mutex_);
   services_ = std::move(services);
   current_ = turns;
+  alone_ = std::move(alone);
   changes_ += std::exchange(offered_, order.front()) != order.front() ? 1 : 0;
 }
 

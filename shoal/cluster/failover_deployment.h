@@ -85,6 +85,10 @@ class FailoverDeployment {
   // kExhausted, at once, where too many requests are on their way.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RequestOptions& options);
+  // The same by a plan that this worker has alone, where there is one now; it goes by other plans
+  // if that fails.
+  Status run_on(int worker, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                const RequestOptions& options);
 
   const Turns& first() const { return first_; }  // those of start()
   // Tries now to connect to lost workers, and waits until all plans are deployed that can be.
@@ -131,6 +135,7 @@ class FailoverDeployment {
   void give_up(const Status& why);
   void retire();
   uint64_t next_service();
+  uint64_t service_of(int worker);
 
   Coordinator& coordinator_;
   const FailoverOptions options_;
@@ -153,6 +158,7 @@ class FailoverDeployment {
   // One for each turn of the current round, and behind them those of a longer round before.
   std::vector<uint64_t> services_;
   Turns current_;
+  std::map<int, size_t> alone_;  // turns that one worker has, by worker
   size_t next_turn_ = 0;
   size_t deployed_ = 0, changes_ = 0;
   bool news_ = false, settled_ = false, over_ = false, outdated_ = false;

@@ -7,9 +7,12 @@
 //
 // Several streams share a detector: of those that have a frame, each has its turn. What comes
 // meanwhile replaces what waits, so that nothing grows where a device is too slow for all of them.
+// Where detectors are on several machines, streams are watched at once, each on a thread of its
+// own.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,9 +32,13 @@ namespace shoal::watch {
 
 // How to watch. A value.
 struct WatchOptions {
-  bool gate = false;   // frames in which little changed are not looked at
-  bool track = false;  // objects have identities; boxes are those of their filters
-  size_t frames = 0;   // only the first so many; 0: all
+  bool gate = false;     // frames in which little changed are not looked at
+  bool track = false;    // objects have identities; boxes are those of their filters
+  size_t frames = 0;     // only the first so many; 0: all
+  bool at_once = false;  // and not in turn
+  // How long the detector of a stream may fail because machines are lost, slow or have no room
+  // (kUnavailable, kDeadline, kExhausted) until watching fails. Frames of that time are left out.
+  std::chrono::milliseconds patience{0};
   detect::Suppression suppression = {};
   GateOptions gate_options = {};
   track::TrackerOptions tracker = {};
@@ -70,7 +77,7 @@ struct WatchResult {
   }
 };
 
-// All are optional, and called on the thread that watches.
+// All are optional, and called one at a time: on the thread that watches, or on those of streams.
 struct WatchCallbacks {
   // After each frame; a failure ends watching with it.
   std::function<Status(const FrameAnswer&)> on_frame = {};

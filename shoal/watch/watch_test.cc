@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "shoal/base/temporary_folder.h"
 #include "shoal/graph/text.h"
@@ -231,6 +233,100 @@ TEST_F(Streams, HaveTheirTurnsAndDoNotWaitForEachOther) {
   // One that breaks ends neither the others nor, alone, with success.
   EXPECT_EQ(run(list(Frames({std::nullopt}), SlowFrames(2, 0)), {}), "11 0 2");
   EXPECT_EQ(run(list(Frames({std::nullopt}), Frames({std::nullopt})), {}), "a torn frame");
+}
+
+// Gives its frames only while another one is asked, too.
+class SociableFrames : public FrameSource {
+ public:
+  SociableFrames(std::atomic<int>& arrived, int wanted) : arrived_(arrived), wanted_(wanted) {}
+
+  Result<std::optional<Frame>> next() override {
+    if (taken_ == 3) return std::optional<Frame>();
+    ++arrived_;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (arrived_ < (taken_ + 1) * wanted_) {
+      if (std::chrono::steady_clock::now() > deadline) return Status(Code::kDeadline, "alone");
+      std::this_thread::yield();
+    }
+    return std::optional<Frame>(
+        Frame{.number = static_cast<size_t>(taken_++), .image = image_of(64, 64, 0)});
+  }
+
+ private:
+  std::atomic<int>& arrived_;
+  const int wanted_;
+  int taken_ = 0;
+};
+
+TEST_F(Streams, AreWatchedAtOnce) {
+  std::atomic<int> arrived = 0;
+  const std::string answers =
+      run(list(SociableFrames(arrived, 3), SociableFrames(arrived, 3), SociableFrames(arrived, 3)),
+          {.at_once = true});
+  EXPECT_EQ(answers.substr(9), " 3 3 3");
+  // A failure of what takes the answers ends all of them.
+  Frames a({white_, white_}), b({white_, white_});
+  const std::vector<Stream> streams = {{&a, &detector_}, {&b, &detector_}};
+  const auto full = [](const FrameAnswer&) { return Status(Code::kExhausted, "full"); };
+  EXPECT_EQ(watch_all(streams, {.at_once = true}, {.on_frame = full}).status().message(), "full");
+}
+
+// A device some of whose runs fail, as those of a cluster do that has lost a worker.
+class FailingDevice : public Device {
+ public:
+  const DeviceInfo& info() const override { return inner_->info(); }
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    SHOAL_ASSIGN(auto inner, inner_->compile(graph));
+    return std::unique_ptr<Executable>(std::make_unique<Failing>(std::move(inner), failures));
+  }
+  Result<MemoryUse> memory_of(const Graph& graph) override { return inner_->memory_of(graph); }
+
+  int failures = 0;  // to come
+
+ private:
+  class Failing : public Executable {
+   public:
+    Failing(std::unique_ptr<Executable> inner, int& failures)
+        : inner_(std::move(inner)), failures_(failures) {}
+    Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+               const RunOptions& options) override {
+      if (failures_-- > 0) return Status(Code::kUnavailable, "lost");
+      return inner_->run(inputs, outputs, options);
+    }
+    const Graph& graph() const override { return inner_->graph(); }
+    MemoryUse memory() const override { return inner_->memory(); }
+    const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
+
+   private:
+    const std::unique_ptr<Executable> inner_;
+    int& failures_;
+  };
+
+  const std::unique_ptr<Device> inner_ = make_reference_device();
+};
+
+// Frames in which the detector fails are left out, for a while; with the gate, the next is looked
+// at even if nothing has changed.
+TEST(Watch, GoesOnWhenADetectorIsBack) {
+  FailingDevice device;
+  auto detector = detect::Detector::open(bright_detector(), device);
+  ASSERT_TRUE(detector.ok()) << detector.status().message();
+  const auto run = [&](std::chrono::milliseconds patience) {
+    std::string text;
+    device.failures = 2;
+    Frames frames(std::vector<std::optional<Tensor>>(4, image_of(64, 64, 255)));
+    const WatchOptions options{.gate = true, .patience = patience, .gate_options = {.side = 16}};
+    const auto result = watch(*detector, frames, options,
+                              {.on_frame =
+                                   [&](const FrameAnswer& one) {
+                                     text += std::to_string(one.frame) + (one.looked ? "! " : " ");
+                                     return Status();
+                                   },
+                               .on_note = [&](const std::string& note) { text += note + " "; }});
+    return result.ok() ? text : std::string(result.status().message());
+  };
+  EXPECT_EQ(run(std::chrono::minutes(1)), "lost lost 2! 3 ");
+  EXPECT_EQ(run(std::chrono::milliseconds(0)), "lost");
 }
 
 // Identities and the gate are of a stream: two that show the same do not disturb each other.

@@ -51,7 +51,7 @@ Result<FrameAnswer> Watcher::answer(const Frame& frame) {
   if (options_.gate) {
     // A track is shown once it was seen again: that is not put off.
     const auto unconfirmed = [](const track::Track& one) { return one.id == 0; };
-    const bool in_doubt = std::ranges::any_of(tracker_.expected(0), unconfirmed);
+    const bool in_doubt = missed_ || std::ranges::any_of(tracker_.expected(0), unconfirmed);
     const GateDecision decision = gate_.decide(frame.image, in_doubt);
     answer.looked = decision.look;
     answer.changed = decision.changed;
@@ -66,7 +66,9 @@ Result<FrameAnswer> Watcher::answer(const Frame& frame) {
     answer.seen = std::move(expected);
     return answer;
   }
+  missed_ = true;
   SHOAL_ASSIGN(const auto found, find_(frame.image, options_.suppression));
+  missed_ = false;
   const auto tracks = tracker_.update(found, std::max<size_t>(since, 1));
   if (options_.track) {
     answer.seen = shown(tracks);

@@ -31,8 +31,9 @@ class Watcher {
   Find find_;
   Gate gate_;
   track::Tracker tracker_;
-  size_t next_ = 0;   // the frame after the last that was looked at
-  size_t still_ = 0;  // frames since then in which nothing had changed
+  size_t next_ = 0;      // the frame after the last that was looked at
+  size_t still_ = 0;     // frames since then in which nothing had changed
+  bool missed_ = false;  // the last look failed
 };
 
 }  // namespace shoal::watch

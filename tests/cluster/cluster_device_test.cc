@@ -183,6 +183,62 @@ TEST(ClusterDevice, PlansForTheLoadThatLasts) {
   }));
 }
 
+// Two streams of one network: it is deployed once, and each has the worker that it was given, or
+// another while that is lost.
+TEST(ClientDevices, AnswerByTheWorkerThatTheirClientHas) {
+  std::mutex mutex;
+  std::vector<int> answered;
+  std::atomic<int> profiled = 0, first = 2;
+  Cluster cluster(3, nullptr, {.reached = [&](FaultPoint point, int worker) {
+                    if (point != FaultPoint::kAnswerArrives) return;
+                    const std::lock_guard lock(mutex);
+                    answered.push_back(worker);
+                  }});
+  std::vector<Workers> sets;
+  const auto devices = make_client_devices(
+      cluster.coordinator(),
+      {.retry_interval = 1ms,
+       .profile =
+           [&](const Graph&, const Workers&) {
+             ++profiled;
+             return slow_workers(3);
+           },
+       .place =
+           [&](const Graph&, const plan::ClusterProfile&, const Workers& set) {
+             const std::lock_guard lock(mutex);
+             if (sets.empty() || sets.back() != set) sets.push_back(set);
+             return std::vector<int>{set.contains(first) ? first.load() : *set.begin(), 1};
+           }},
+      2);
+  const Graph graph = wide_layers();
+  std::vector<std::unique_ptr<Executable>> networks;
+  for (const auto& device : devices) networks.push_back(*device->compile(graph));
+  EXPECT_EQ(profiled, 1);
+  const auto worker_of = [&](size_t client, unsigned seed) {
+    const std::vector<Tensor> inputs = {random_input(graph, seed)};
+    std::vector<Tensor> outputs(1);
+    const Status status = networks[client]->run(inputs, outputs, {});
+    EXPECT_TRUE(status.ok()) << status.message();
+    if (status.ok()) plan::expect_near(outputs, run_whole(graph, inputs));
+    const std::lock_guard lock(mutex);
+    return answered.back();
+  };
+  for (unsigned i = 0; i < 4; ++i) {
+    EXPECT_EQ(worker_of(0, i), 2);
+    EXPECT_EQ(worker_of(1, i), 1);
+  }
+  first = 0;  // another is better now
+  EXPECT_TRUE(eventually([&] { return worker_of(0, 7) == 0; }));
+  cluster.worker(0).stop();
+  EXPECT_NE(worker_of(0, 8), 0);
+  EXPECT_EQ(worker_of(1, 9), 1);
+  EXPECT_TRUE(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return sets.back() == Workers{1, 2};
+  }));
+  EXPECT_TRUE(eventually([&] { return worker_of(0, 10) == 1; }));
+}
+
 INSTANTIATE_TEST_SUITE_P(Objectives, ClusterDevices,
                          testing::Values(Objective::kLatency, Objective::kThroughput),
                          [](const auto& test) {

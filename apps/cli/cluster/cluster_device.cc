@@ -19,11 +19,18 @@ void close(ClusterAccess* access) {
   delete access;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
+Result<std::shared_ptr<ClusterAccess>> open_access(const PlanFlags& flags) {
   SHOAL_ASSIGN(auto opened, ClusterAccess::open(flags));
-  const std::shared_ptr<ClusterAccess> access(opened.release(), &close);
+  return std::shared_ptr<ClusterAccess>(opened.release(), &close);
+}
+
+std::shared_ptr<cluster::ClusterConnection> connection_of(
+    const std::shared_ptr<ClusterAccess>& access) {
+  return {access, &access->connection()};
+}
+
+cluster::ClusterOptions options_for(const PlanFlags& flags,
+                                    const std::shared_ptr<ClusterAccess>& access) {
   cluster::ClusterOptions options;
   using cluster::Objective;
   options.objective = flags.is_stream() ? Objective::kThroughput : Objective::kLatency;
@@ -39,9 +46,23 @@ Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
   };
   // Emulated links are slow for requests only.
   options.compiling = [shaped = access.get()](bool begins) { shaped->shape(!begins); };
-  return cluster::make_cluster_device(
-      std::shared_ptr<cluster::ClusterConnection>(access, &access->connection()),
-      std::move(options));
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
+  SHOAL_ASSIGN(const auto access, open_access(flags));
+  return cluster::make_cluster_device(connection_of(access), options_for(flags, access));
+}
+
+Result<std::vector<std::unique_ptr<Device>>> open_client_devices(const PlanFlags& flags,
+                                                                 PlaceClients place,
+                                                                 size_t clients) {
+  SHOAL_ASSIGN(const auto access, open_access(flags));
+  cluster::ClusterOptions options = options_for(flags, access);
+  options.place = std::move(place);
+  return cluster::make_client_devices(connection_of(access), std::move(options), clients);
 }
 
 }  // namespace shoal::cli

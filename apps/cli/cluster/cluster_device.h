@@ -1,7 +1,10 @@
 // The cluster of this user as a device, for commands that run a model.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
+#include <vector>
 
 #include "../planning.h"
 #include "shoal/device/device.h"
@@ -10,5 +13,15 @@ namespace shoal::cli {
 
 // Plans are made as the flags say. The device outlives the executables that it compiled.
 Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags);
+
+// Gives each of several clients a worker of the set.
+using PlaceClients = std::function<std::vector<int>(const Graph&, const plan::ClusterProfile&,
+                                                    const std::set<int>& workers)>;
+
+// A device for each of so many clients. Every worker has the network whole, and answers the clients
+// that `place` gives it.
+Result<std::vector<std::unique_ptr<Device>>> open_client_devices(const PlanFlags& flags,
+                                                                 PlaceClients place,
+                                                                 size_t clients);
 
 }  // namespace shoal::cli
