@@ -7,10 +7,10 @@
 
 namespace shoal {
 
-// Runs of an executable of another device. Values stay in host memory.
+// Runs of an executable of another device, which others may run, too. Values stay in host memory.
 class WrappedExecutable : public Executable {
  public:
-  explicit WrappedExecutable(std::unique_ptr<Executable> inner) : inner_(std::move(inner)) {}
+  explicit WrappedExecutable(std::shared_ptr<Executable> inner) : inner_(std::move(inner)) {}
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RunOptions& options) override {
@@ -21,7 +21,7 @@ class WrappedExecutable : public Executable {
   const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
 
  private:
-  const std::unique_ptr<Executable> inner_;
+  const std::shared_ptr<Executable> inner_;
 };
 
 // A device over another one, which it owns or which outlives it. Who derives says what compile()

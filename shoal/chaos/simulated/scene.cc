@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shoal/chaos/simulated/small_model.h"
+#include "shoal/device/wrapped.h"
 #include "shoal/plan/coding/protect.h"
 #include "shoal/plan/search/subset.h"
 #include "shoal/tensor/compare.h"
@@ -11,22 +12,6 @@ namespace shoal::chaos {
 namespace {
 
 constexpr int64_t kChannels = 4;
-
-// An executable that several deployments use in turn.
-class Shared final : public Executable {
- public:
-  explicit Shared(std::shared_ptr<Executable> inner) : inner_(std::move(inner)) {}
-  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             const RunOptions& options) override {
-    return inner_->run(inputs, outputs, options);
-  }
-  const Graph& graph() const override { return inner_->graph(); }
-  MemoryUse memory() const override { return inner_->memory(); }
-  const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
-
- private:
-  const std::shared_ptr<Executable> inner_;
-};
 
 }  // namespace
 
@@ -117,7 +102,7 @@ Result<std::unique_ptr<cluster::Deployment>> Scene::deployment(size_t version,
       if (plan.segments[s].tasks[t].worker != worker) continue;
       const plan::Part& part = schedule.parts[s][t];
       cluster::WorkerTask& task = tasks.emplace_back();
-      task.executable = std::make_unique<Shared>(one->executables[s][t]);
+      task.executable = std::make_unique<WrappedExecutable>(one->executables[s][t]);
       task.inputs = part.inputs;
       task.outputs = part.outputs;
       task.sends = cluster::sends_of(schedule, part, worker);
