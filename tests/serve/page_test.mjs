@@ -45,10 +45,10 @@ async function serve(...args) {
   return {url: line.split(' ')[1], child};
 }
 
-async function infer(url, count) {
+async function infer(url, count, model = 'digits') {
   const inputs = [{name: 'image', datatype: 'FP32', shape: [1, 1, 28, 28], data: Array(784).fill(0.5)}];
   for (let i = 0; i < count; ++i) {
-    const answer = await fetch(`${url}/v2/models/digits/infer`, {method: 'POST', body: JSON.stringify({inputs})});
+    const answer = await fetch(`${url}/v2/models/${model}/infer`, {method: 'POST', body: JSON.stringify({inputs})});
     assert.equal(answer.status, 200);
   }
 }
@@ -103,6 +103,52 @@ async function checkQuantiles(page) {
     return found;
   });
   assert.deepEqual(wrong, []);
+}
+
+// No variant beats one of the front, and one of the front is as good as any other.
+async function checkFronts(page) {
+  const wrong = await page.evaluate(async () => {
+    const {frontOf} = await import('/page/catalog.js');
+    const found = [];
+    for (let round = 0; round < 300; ++round) {
+      const all = Array.from({length: 1 + round % 9}, () => ({ms: Math.floor(5 * Math.random()), accuracy: Math.floor(5 * Math.random())}));
+      const front = frontOf(all);
+      const steps = front.slice(1).map((one, i) => [front[i], one]);
+      if (!steps.every(([a, b]) => (a.ms < b.ms && a.accuracy < b.accuracy) || (a.ms === b.ms && a.accuracy === b.accuracy))) found.push(front);
+      if (!all.every((one) => front.some((best) => best.ms <= one.ms && best.accuracy >= one.accuracy))) found.push(all);
+    }
+    return found;
+  });
+  assert.deepEqual(wrong, []);
+}
+
+async function checkCatalog(browser, folder) {
+  const task = path.join(folder, 'task.toml'), catalog = path.join(folder, 'ten');
+  fs.writeFileSync(task, `model = "zoo:digits"\ndata = "${folder}"\nformat = "npy"\nbatch = 20\nepochs = 1\nseconds = 0.01\n[widths]\ncount = 3\ntarget = "macs=0.2"\n`);
+  const built = spawnSync(shoal, ['catalog', 'build', task, '-o', catalog, '--json']);
+  assert.equal(built.status, 0, built.stderr.toString());
+  const {url, child} = await serve('--catalog', catalog, '--budget', 'energy=50,memory=20');
+  try {
+    for (const [colorScheme, width] of [['light', 1280], ['dark', 360]]) {
+      const {page, complaints, elsewhere} = await open(browser, url, {colorScheme, viewport: {width, height: 900}});
+      await infer(url, 2, 'ten');
+      await shows(page, '#decisions', ' here: taken');
+      await shows(page, '#budgets', 'of 50.0 J');
+      const variants = (await (await fetch(`${url}/v2/catalog`)).json()).tasks[0].variants;
+      const rows = await page.locator('.task tbody tr').allTextContents();
+      assert.deepEqual(rows.map((row) => variants.some((one) => row.startsWith(one.name))), variants.map(() => true));
+      assert.equal(await page.locator('.task circle').count(), variants.length);
+      await shows(page, '.task tbody', String(variants.find((one) => one.answers > 0).answers));
+      await checkFronts(page);
+      assert.deepEqual(await violations(page), []);
+      assert.ok(await tooWide(page) <= 0, 'the page scrolls sideways');
+      assert.deepEqual([complaints, elsewhere], [[], []]);
+      await shot(page, `catalog-${colorScheme}`);
+      await page.context().close();
+    }
+  } finally {
+    child.kill('SIGTERM');
+  }
 }
 
 // Where there is no fault: nothing may be complained about.
@@ -218,7 +264,6 @@ for name, count in (("train", 200), ("test", 50)):
 }
 
 async function checkWrittenPages(browser, folder) {
-  writeImages(folder);
   const pages = {
     plan: ['zoo:lenet5', '--workers', '3', '--device', 'pi4', '--link', 'gigabit', '--split', 'rows', '--html'],
     chaos: ['--workers', '2', '--survive', '1', '--kills', '1', '--requests', '5', '--html'],
@@ -257,7 +302,9 @@ try {
   for (const {complaints, elsewhere} of [wide, phone]) assert.deepEqual([complaints, elsewhere], [[], []]);
   await phone.page.context().close();
   await checkFaults(wide.page, server);
+  writeImages(folder);
   await checkWrittenPages(browser, folder);
+  await checkCatalog(browser, folder);
   console.log('ok');
 } finally {
   await browser.close();

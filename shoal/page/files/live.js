@@ -149,7 +149,7 @@ export function watch(onReading) {
     for (const [name, counters] of reading.models) {
       models.set(name, {...lately((r) => r.models.get(name)), counters, failed: sum(counters.failed)});
     }
-    await onReading({status: answer.status, models});
+    await onReading({status: answer.status, models, leads: reading.leads});
   };
 
   const again = async () => {

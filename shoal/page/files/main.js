@@ -1,5 +1,6 @@
 // The server's page: what is served, how it does, and a place to try it.
 import {ask, byId, setKey, setText} from './dom.js';
+import {Catalog} from './catalog.js';
 import {Code} from './code.js';
 import {watch} from './live.js';
 import {Models} from './models.js';
@@ -8,7 +9,10 @@ import {Try} from './try.js';
 const code = new Code();
 const trial = new Try((model) => code.show(model));
 const models = new Models(() => { trial.showModels(models.ready()); showState(); });
+const catalog = new Catalog();
+let hasCatalog = false;
 let status = 200;  // of the last reading
+let leads = true;
 
 function stateOf() {
   const cards = [...models.cards.values()];
@@ -17,6 +21,7 @@ function stateOf() {
   if (status === 401) return ['wait', 'Locked'];
   if (status !== 200) return ['wait', `Refused: ${status}`];
   if (cards.length === 0) return ['wait', 'Connecting'];
+  if (!leads) return ['wait', 'Standing by'];
   return ready === cards.length ? ['good', 'Ready'] : ['wait', `${ready} of ${cards.length} ready`];
 }
 
@@ -29,7 +34,9 @@ function showState() {
 
 async function showServer() {
   const about = await ask('/v2');
-  if (about.ok) setText(byId('version'), `${about.body.name} ${about.body.version}`);
+  if (!about.ok) return;
+  setText(byId('version'), `${about.body.name} ${about.body.version}`);
+  hasCatalog = about.body.extensions.includes('catalog');
 }
 
 setText(byId('where'), location.host);
@@ -38,9 +45,11 @@ let turn = 0;
 const read = watch(async (reading) => {
   if (reading.status === 200 && status !== 200) showServer();  // it is back, and may be another
   status = reading.status;
+  leads = reading.leads;
   showState();
   if (status === 200) {
     if (turn++ % 2 === 0) await models.readIndex();
+    else if (hasCatalog) await catalog.read();
     models.showFigures(reading.models);
   }
   document.body.classList.remove('waiting');  // shown at once, so that nothing moves

@@ -22,9 +22,11 @@ const FIELDS = {
   },
 };
 
-// {models: Map of name -> counters} at the time `at`, in seconds.
+// {models: Map of name -> counters, leads} at the time `at`, in seconds. A server leads unless it says that another
+// one does.
 export function parseMetrics(text, at) {
   const models = new Map();
+  const leads = !/^shoal_leader 0$/m.test(text);
   for (const line of text.split('\n')) {
     const match = LINE.exec(line);
     const field = match && FIELDS[match[1]];
@@ -34,7 +36,7 @@ export function parseMetrics(text, at) {
     if (!models.has(labels.model)) models.set(labels.model, empty());
     field(models.get(labels.model), Number(match[3]), labels);
   }
-  return {at, models};
+  return {at, models, leads};
 }
 
 export const sum = (numbers) => Object.values(numbers).reduce((a, b) => a + b, 0);

@@ -134,7 +134,7 @@ Reply Api::document(const Call& call, const HttpRequest& request) {
       return reply;
     }
     case CallKind::kServerMetadata:
-      return json_reply(print_server_metadata(service_.version()));
+      return json_reply(print_server_metadata(service_.version(), service_.chooser() != nullptr));
     case CallKind::kIndex: {
       const auto ready_only = parse_index_request(text_of(request.body));
       if (!ready_only.ok()) return failure_reply(ready_only.status());

@@ -50,10 +50,12 @@ void Election::answered(const std::optional<StoreAnswer>& answer, Moment now) {
     wake_ = asked_ + renewal_period(options_.ttl);
     return;
   }
-  if (seen_->holder != options_.id) {
-    leads_until_ = Moment::min();
-    wake_ = std::min(wake_, seen_at_ + options_.ttl);
+  if (seen_->holder == options_.id) {  // by a swap of which nothing was heard
+    wake_ = now;
+    return;
   }
+  leads_until_ = Moment::min();
+  wake_ = std::min(wake_, seen_at_ + options_.ttl);
   // After a swap that failed, others had better luck: no hurry.
   const bool is_missing = seen_->revision == 0;
   if (!asked_to_swap_ && (may_swap(now) || is_missing)) wake_ = now;

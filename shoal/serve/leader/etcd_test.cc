@@ -16,7 +16,7 @@ const std::string kKvs =
 TEST(Etcd, ReadsAndSwapsAKey) {
   const EtcdCall read = print_etcd_call("a", {});
   EXPECT_EQ(read.path, "/v3/kv/range");
-  EXPECT_EQ(read.json, R"({"key":"L3Nob2FsL2EvbGVhZGVy"})");
+  EXPECT_EQ(read.json, R"({"key":"L3Nob2FsL2EvbGVhZGVy","serializable":true})");
   const EtcdCall swap = print_etcd_call("a", {"hello", 5});
   EXPECT_EQ(swap.path, "/v3/kv/txn");
   EXPECT_EQ(

@@ -91,10 +91,11 @@ void LatencyHistogram::add(uint64_t nanoseconds) {
   ++counts[static_cast<size_t>(bound - kBounds.begin())];
 }
 
-std::string print_server_metadata(std::string_view version) {
+std::string print_server_metadata(std::string_view version, bool has_catalog) {
   return "{\"name\":\"shoal\",\"version\":" + text_of(version) +
          ",\"extensions\":[\"binary_tensor_data\",\"model_configuration\",\"model_repository\","
-         "\"statistics\"]}";
+         "\"statistics\"" +
+         (has_catalog ? ",\"catalog\"]}" : "]}");
 }
 
 std::string print(const ModelMetadata& metadata) {

@@ -28,7 +28,8 @@ struct ModelMetadata {
   std::vector<TensorMetadata> outputs;
 };
 
-std::string print_server_metadata(std::string_view version);
+// With the extension "catalog" where there is one: GET /v2/catalog.
+std::string print_server_metadata(std::string_view version, bool has_catalog);
 std::string print(const ModelMetadata& metadata);
 // kCorrupt if the text is no such document. Members that are not known are ignored.
 Result<ModelMetadata> parse_model_metadata(std::string_view json);
