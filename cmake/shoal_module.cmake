@@ -71,7 +71,7 @@ if(SHOAL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   # Programs whose code runs on several threads; `make test` runs them under the thread sanitizer.
-  set(threaded base_test session_test session_threads_test net_test emulate_test cluster_test chaos_test)
+  set(threaded base_test session_test session_threads_test keyframe_test net_test emulate_test cluster_test chaos_test)
   add_custom_target(threaded_tests)
 endif()
 
