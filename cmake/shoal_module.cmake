@@ -75,7 +75,7 @@ if(SHOAL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   # Programs whose code runs on several threads; `make test` runs them under the thread sanitizer.
-  set(threaded base_test session_test session_threads_test net_test emulate_test cluster_test chaos_test)
+  set(threaded base_test session_test session_threads_test keyframe_test net_test emulate_test cluster_test chaos_test)
   # Where most of a program's tests use one thread: those that use several.
   set(threads_of_chaos_test Overload.*)
   add_custom_target(threaded_tests)

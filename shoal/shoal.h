@@ -125,6 +125,7 @@
 #include "shoal/watch/frame_source.h"
 #include "shoal/watch/frame_writer.h"
 #include "shoal/watch/gate.h"
+#include "shoal/watch/key_frames.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/place.h"
 #include "shoal/watch/scene.h"

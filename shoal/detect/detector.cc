@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -35,19 +36,27 @@ Result<std::vector<TensorInfo>> outputs_of(const Model& model) {
 
 }  // namespace
 
-Result<Detector> Detector::open(const Model& model, Device& device, std::optional<HeadKind> head,
-                                SessionOptions options) {
+Result<Head> head_of(const Model& model, std::optional<HeadKind> wanted) {
   SHOAL_ASSIGN(const std::vector<TensorInfo> inputs, model.inputs());
   SHOAL_ASSIGN(const std::vector<TensorInfo> outputs, outputs_of(model));
-  SHOAL_ASSIGN(Head known, recognise(inputs, outputs, head));
-  SHOAL_ASSIGN(Session session, model.session(device, std::move(options)));
-  return Detector(std::move(known), std::move(session));
+  return recognise(inputs, outputs, wanted);
+}
+
+Result<Detector> Detector::open(const Model& model, Device& device, std::optional<HeadKind> head,
+                                SessionOptions options) {
+  SHOAL_ASSIGN(Head known, head_of(model, head));
+  SHOAL_ASSIGN(Session opened, model.session(device, std::move(options)));
+  const auto session = std::make_shared<Session>(std::move(opened));
+  return Detector(std::move(known), [session](const Tensor& input) -> Result<std::vector<Tensor>> {
+    std::vector<Tensor> outputs(session->outputs().size());
+    SHOAL_TRY(session->run(std::span(&input, 1), outputs));
+    return outputs;
+  });
 }
 
 Result<std::vector<Detection>> Detector::find(const Tensor& image, const Suppression& how) {
   SHOAL_ASSIGN(const Prepared prepared, prepare(image, head_));
-  std::vector<Tensor> outputs(session_.outputs().size());
-  SHOAL_TRY(session_.run(std::span(&prepared.input, 1), outputs));
+  SHOAL_ASSIGN(const std::vector<Tensor> outputs, network_(prepared.input));
   SHOAL_ASSIGN(std::vector<Detection> all,
                decode(head_, outputs, prepared.placement, how.least_score));
   return suppress(std::move(all), how);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -24,24 +25,31 @@
 
 namespace shoal::detect {
 
-// Any threads may call find() at once.
+// Computes the outputs of a model, in their order, from its one input.
+using Network = std::function<Result<std::vector<Tensor>>(const Tensor& input)>;
+
+// What the outputs of a model are taken for. Fails as recognise() does.
+Result<Head> head_of(const Model& model, std::optional<HeadKind> wanted = {});
+
+// Any threads may call find() at once, if they may call the network at once.
 class Detector {
  public:
   // Fails as recognise() and Model::session() do. REQUIRES: `device` outlives the detector.
   static Result<Detector> open(const Model& model, Device& device,
                                std::optional<HeadKind> head = {}, SessionOptions options = {});
 
+  // A detector whose network somebody else runs.
+  Detector(Head head, Network network) : head_(std::move(head)), network_(std::move(network)) {}
+
   // What its outputs are taken for.
   const Head& head() const { return head_; }
 
-  // The objects in an image, u8 [h, w, c], the best first. Fails as the session does.
+  // The objects in an image, u8 [h, w, c], the best first. Fails as the network does.
   Result<std::vector<Detection>> find(const Tensor& image, const Suppression& how = {});
 
  private:
-  Detector(Head head, Session session) : head_(std::move(head)), session_(std::move(session)) {}
-
   Head head_;
-  Session session_;
+  Network network_;
 };
 
 // Images with true boxes in a folder: images/NAME.jpg (or .png), and in labels/NAME.txt, for each

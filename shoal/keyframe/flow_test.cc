@@ -206,7 +206,9 @@ TEST(Warp, GivesTheFeaturesOfAFrameThatMovedByWholeStrides) {
     // Without what the padding of either frame can reach.
     const Shape& shape = moved.shape();
     const Region inner{{0, 0, 3, 3}, {1, shape[1], shape[2] - 3, shape[3] - 3}};
-    EXPECT_LE(largest_difference(crop(warped, inner), crop(moved, inner)), 1e-4);
+    const double largest = largest_difference(crop(warped, inner), crop(moved, inner));
+    EXPECT_LE(largest, 1e-4);
+    RecordProperty("largest", std::to_string(largest));
     EXPECT_GT(largest_difference(crop(features(then), inner), crop(moved, inner)), 0.01);
   }
 }

@@ -1,8 +1,11 @@
 #include "shoal/keyframe/pipeline.h"
 
+#include <charconv>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "shoal/base/printable.h"
 #include "shoal/keyframe/async_features.h"
 #include "shoal/keyframe/flow.h"
 #include "shoal/keyframe/warp.h"
@@ -47,6 +50,7 @@ class SplitPipeline final : public Pipeline {
     }
     answer.is_key = schedule_.next(answer.motion) || is_first;
     if (answer.is_key) {
+      ++keys_;
       now.range = range_of(input);
       SHOAL_ASSIGN(now.luma, luma_of(input, now.range));
     }
@@ -62,6 +66,12 @@ class SplitPipeline final : public Pipeline {
 
   int64_t features_macs() const override { return features_macs_; }
   int64_t task_macs() const override { return task_macs_; }
+  double macs_share() const override {
+    const auto features = static_cast<double>(features_macs_);
+    const auto task = static_cast<double>(task_macs_), frames = static_cast<double>(frames_);
+    const double computed = static_cast<double>(keys_) * features + frames * task;
+    return frames_ > 0 && features + task > 0 ? computed / (frames * (features + task)) : 1;
+  }
 
  private:
   // The key frame to answer this frame from.
@@ -90,7 +100,7 @@ class SplitPipeline final : public Pipeline {
   const TensorType type_;
   Session features_, task_;
   KeySchedule schedule_;
-  size_t frames_ = 0;                   // so far
+  size_t frames_ = 0, keys_ = 0;        // so far
   KeyImage matched_;                    // the key frame that was scheduled last
   Flow flow_;                           // from there to the last frame
   std::shared_ptr<const Key> key_;      // in sequential order
@@ -98,6 +108,26 @@ class SplitPipeline final : public Pipeline {
 };
 
 }  // namespace
+
+Result<std::optional<PipelineOptions>> parse_key_frames(std::string_view text) {
+  if (text == "off") return std::optional<PipelineOptions>();
+  constexpr std::string_view kAsync = ":async";
+  PipelineOptions options;
+  options.asynchronous = text.ends_with(kAsync);
+  const std::string_view kind =
+      text.substr(0, text.size() - (options.asynchronous ? kAsync.size() : 0));
+  // A fixed camera sees little move in the mean; see docs/measurements/streams.md.
+  options.schedule = {.least = 2, .most = 10, .low = 0, .high = 2};
+  if (kind == "auto") return std::optional(options);
+  size_t interval = 0;
+  const auto [end, error] = std::from_chars(kind.data(), kind.data() + kind.size(), interval);
+  if (error != std::errc() || end != kind.data() + kind.size() || interval < 1) {
+    return invalid("key frames are " + printable(text) +
+                   ", should be off, auto or a number of frames, the last two with :async or not");
+  }
+  options.schedule.least = options.schedule.most = interval;
+  return std::optional(options);
+}
 
 Result<std::unique_ptr<Pipeline>> Pipeline::open(const Graph& network, Device& device,
                                                  const PipelineOptions& options) {

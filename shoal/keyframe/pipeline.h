@@ -13,7 +13,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -34,6 +37,11 @@ struct PipelineOptions {
   std::vector<ValueId> at = {};  // where to split the network; empty: as find_cut() says
   bool asynchronous = false;
 };
+
+// What a person asked for: "off" is none; "auto" by motion, as it is seen by a fixed camera; a
+// number of frames from one key frame to the next. With ":async" after the last two, features are
+// computed on a thread of their own. Fails with kInvalidArgument.
+Result<std::optional<PipelineOptions>> parse_key_frames(std::string_view text);
 
 // The answer to a frame.
 struct Answer {
@@ -60,6 +68,9 @@ class Pipeline {
   // How many multiply-accumulates a key frame takes, and another one.
   virtual int64_t features_macs() const = 0;
   virtual int64_t task_macs() const = 0;
+  // Share of the multiply-accumulates of the whole network on every frame that was computed so far;
+  // 1 before the first frame.
+  virtual double macs_share() const = 0;
 };
 
 }  // namespace shoal::keyframe

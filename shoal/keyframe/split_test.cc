@@ -80,6 +80,7 @@ TEST(Split, FindsTheFirstPlaceAfterWhichLittleIsLeft) {
   // One value only: before the network forks, which leaves more.
   const auto single = find_cut(made.graph, {.task_share = 0.2, .most_values = 1});
   ASSERT_TRUE(single.ok());
+  EXPECT_EQ(single->size(), 1u);
   EXPECT_TRUE(split_at(made.graph, *single).ok());
 }
 
@@ -98,6 +99,7 @@ TEST(Pipeline, AnswersKeyFramesAndStillOnesAsTheNetwork) {
   const auto pipeline = Pipeline::open(made.graph, *device, {.schedule = {.least = 4, .most = 4}});
   ASSERT_TRUE(pipeline.ok()) << pipeline.status().message();
   EXPECT_LT((*pipeline)->task_macs(), (*pipeline)->features_macs() / 4);
+  EXPECT_EQ((*pipeline)->macs_share(), 1);
   for (size_t frame = 0; frame < 12; ++frame) {
     const bool moves = frame >= 8;
     const Tensor input =
@@ -115,6 +117,9 @@ TEST(Pipeline, AnswersKeyFramesAndStillOnesAsTheNetwork) {
       }
     }
   }
+  const auto task = static_cast<double>((*pipeline)->task_macs());
+  const double all = task + static_cast<double>((*pipeline)->features_macs());
+  EXPECT_NEAR((*pipeline)->macs_share(), 0.25 + 0.75 * task / all, 1e-9);
 }
 
 // What is seen of a scene that moves is nearer to the truth than what was there before.
@@ -160,6 +165,20 @@ TEST(Pipeline, AnswersFromCompleteFeaturesInAsynchronousOrder) {
     last = answer->key;
   }
   EXPECT_GT(last, 0u);
+}
+
+TEST(Pipeline, IsAskedForInWords) {
+  EXPECT_FALSE(parse_key_frames("off")->has_value());
+  EXPECT_FALSE((*parse_key_frames("auto"))->asynchronous);
+  EXPECT_LT((*parse_key_frames("auto:async"))->schedule.least,
+            (*parse_key_frames("auto:async"))->schedule.most);
+  const auto seven = *parse_key_frames("7:async");
+  EXPECT_TRUE(seven->asynchronous);
+  EXPECT_EQ(seven->schedule.least, 7u);
+  EXPECT_EQ(seven->schedule.most, 7u);
+  for (const char* const wrong : {"", "0", "-1", "7:", ":async", "off:async", "7x", "1e3"}) {
+    EXPECT_EQ(parse_key_frames(wrong).status().code(), Code::kInvalidArgument) << wrong;
+  }
 }
 
 TEST(Pipeline, RefusesWhatItCannotWatch) {

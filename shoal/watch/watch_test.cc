@@ -10,6 +10,7 @@
 #include "shoal/graph/text.h"
 #include "shoal/onnx/export.h"
 #include "shoal/ops/ops.h"
+#include "shoal/watch/key_frames.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
 
@@ -415,6 +416,27 @@ TEST(Scene, IsFoundFollowedAndMostlySkipped) {
   EXPECT_LT(result->macs_share(), 0.5);
   EXPECT_GT(metrics.sum.mota(), 95);
   EXPECT_EQ(metrics.sum.switches(), 0u);
+}
+
+// A square that moves is where it is, in frames between key frames, too.
+TEST(KeyFrames, CarryTheDetectorThroughAScene) {
+  const auto device = make_reference_device();
+  const auto model = scene_detector();
+  ASSERT_TRUE(model.ok());
+  auto every = detect::Detector::open(*model, *device);
+  auto some = open_key_frame_detector(*model, *device, **keyframe::parse_key_frames("4"));
+  ASSERT_TRUE(every.ok());
+  ASSERT_TRUE(some.ok()) << some.status().message();
+  SceneSource source({.frames = 12, .episode = 12, .activity = 1});
+  Agreement agreement;
+  while (const auto frame = *source.next()) {
+    const auto found = some->detector.find(frame->image), expected = every->find(frame->image);
+    ASSERT_TRUE(found.ok() && expected.ok());
+    EXPECT_EQ(expected->size(), 4u);
+    agreement += compare(*found, *expected);
+  }
+  EXPECT_EQ(agreement.f1(), 1);
+  EXPECT_LT(some->pipeline->macs_share(), 1);
 }
 
 TEST(Sources, SayWhatTheyAreNot) {

@@ -1,0 +1,31 @@
+// A detector over one stream that computes its features of key frames only (keyframe/pipeline.h).
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "shoal/base/status.h"
+#include "shoal/detect/detector.h"
+#include "shoal/device/device.h"
+#include "shoal/keyframe/pipeline.h"
+#include "shoal/models/model.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::watch {
+
+// One thread at a time calls it, with the frames of one stream in order.
+struct KeyFrameDetector {
+  detect::Detector detector;
+  std::shared_ptr<const keyframe::Pipeline> pipeline;  // for its counts
+};
+
+// Fails as detect::head_of(), Model::graph() and Pipeline::open() do. REQUIRES: `device` outlives
+// the detector.
+Result<KeyFrameDetector> open_key_frame_detector(const Model& model, Device& device,
+                                                 const keyframe::PipelineOptions& options,
+                                                 std::optional<detect::HeadKind> head = {});
+
+}  // namespace shoal::watch
+
+#pragma GCC visibility pop
