@@ -13,6 +13,7 @@
 #include "shoal/gpu/options.h"
 #include "shoal/passes/passes.h"
 #include "shoal/train/step_graph.h"
+#include "shoal/train/step_work.h"
 #include "shoal/train/trainer.h"
 #include "shoal/train/update_graph.h"
 #include "small_network.h"
@@ -128,10 +129,10 @@ inline const train::OptimizerOptions kAdam{
 inline void expect_whole_steps(const Device& device) {
   for (const char* name : {"lenet5", "convnet", "resnet20", "vgg16cifar"}) {
     for (const train::OptimizerOptions& optimizer : {kSgd, kAdam}) {
-      const Graph step = training_step(name, optimizer);
-      for (const Node& node : step.nodes()) {
-        EXPECT_TRUE(device.supports(step, node)) << name << ": " << place_of(step, node);
-      }
+      const auto work = train::step_work(*small_network(name, 4, 0.25), {}, optimizer, device);
+      ASSERT_TRUE(work.ok()) << work.status().message();
+      EXPECT_GT(work->macs, 0) << name;
+      for (const std::string& place : work->elsewhere) ADD_FAILURE() << name << ": " << place;
     }
   }
 }
