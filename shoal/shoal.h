@@ -65,6 +65,7 @@
 #include "shoal/privacy/privacy_options.h"
 #include "shoal/train/initial_weights.h"
 #include "shoal/train/schedule.h"
+#include "shoal/train/step_work.h"
 #include "shoal/train/trainer.h"
 
 // Images, arrays and data sets, and training and evaluation on them, unless Shoal was built without

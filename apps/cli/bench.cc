@@ -17,6 +17,7 @@
 #include "shoal/device/hybrid.h"
 #include "shoal/fit/network.h"
 #include "shoal/session/layer_profile.h"
+#include "shoal/train/step_work.h"
 #include "shoal/train/trainer.h"
 #include "table.h"
 
@@ -34,6 +35,7 @@ Examples:
   shoal bench model.onnx --shape input=8x3x32x32
   shoal bench zoo:lenet5 --train --batch 64    one step of training
   shoal bench zoo:vgg16 --device opencl:0 --batch 64 --precision fp16   on a GPU
+  shoal bench zoo:vgg16cifar --train --batch 128 --device opencl:0 --json   training there
   yes 2 | head -5 | shoal bench model.onnx --turns  five times two seconds)";
 
 struct BenchFlags {
@@ -256,7 +258,7 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
   train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}};
   options.memory_bytes = flags.model.memory_limit();
   options.bf16 = flags.bf16;
-  options.update_on_device = flags.update_on_device;
+  options.update_on_device = flags.update_on_device || !device.info().unified_memory;
   SHOAL_OR_EXIT(train::Trainer trainer, Exit::kModel,
                 train::Trainer::create(device, loaded.graph, options));
   const double open_ms = ms_since(begin);
@@ -265,8 +267,14 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
   const Tensor labels({DType::kI64, {batch}});
   const auto step = [&] { return trainer.step(images, std::span(&labels, 1)).status(); };
   const auto planned = static_cast<double>(trainer.memory().planned);
-  return measure(flags, device, step, open_ms, [&] {
-    return Result<Facts>(Facts{{{"planned_mb", planned / 1e6}}, 0});
+  const Device& first = first_device(device);
+  return measure(flags, device, step, open_ms, [&]() -> Result<Facts> {
+    SHOAL_ASSIGN(const train::StepWork work,
+                 train::step_work(loaded.graph, options.step, options.optimizer, first));
+    return Facts{{{"planned_mb", planned / 1e6},
+                  {"device_name", first.info().name},
+                  {"elsewhere", work.elsewhere}},
+                 static_cast<double>(work.macs)};
   });
 }
 
@@ -338,7 +346,7 @@ void add_bench(Command& app, Action& action) {
   command->add_flag("--bf16", flags->bf16, "Keep activations in half the memory")->needs(train);
   command
       ->add_flag("--update-on-device", flags->update_on_device,
-                 "Let the optimiser's update be a part of the step's graph")
+                 "Let the optimiser's update be a part of the step's graph, as it is on GPUs")
       ->needs(train);
   Option* cluster = flags->plan.add_cluster_to(*command);
   command

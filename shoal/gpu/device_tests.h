@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "shoal/base/random.h"
 #include "shoal/device/hybrid.h"
 #include "shoal/gpu/options.h"
 #include "shoal/gpu/precision.h"
@@ -46,6 +47,12 @@ inline Tensor counted(const Shape& shape) {
   Tensor tensor({DType::kF32, shape});
   float next = -3;
   for (float& x : tensor.data<float>()) x = next += 0.25f;
+  return tensor;
+}
+
+inline Tensor random_tensor(const Shape& shape) {
+  Tensor tensor({DType::kF32, shape});
+  fill_uniform(tensor.data<float>(), RandomStream(1, 0), -1, 1);
   return tensor;
 }
 
@@ -152,6 +159,60 @@ TEST_P(GpuDevice, CutsLongSumsIntoParts) {
   for (int run = 0; run < 3; ++run) {
     const std::vector<Tensor> again = answers(**executable, x);
     for (size_t i = 0; i < want.size(); ++i) ops::expect_equal(again[i], got[i]);
+  }
+}
+
+// What a step of training computes, large enough for tiles and for lines that are cut into parts.
+// Weights are computed, too, as they are when they are learned.
+TEST_P(GpuDevice, ComputesGradientsByTilesAndParts) {
+  const Graph graph = parsed(R"(
+    input x f32[2,48,9,7]
+    all = ReduceSumSquare(x) keepdims=0
+    one = Div(all, all)
+    const w0 f32[40,48,3,3] = random(1)
+    w = Mul(w0, one)
+    c = Conv(x, w) pads=[1,1,1,1] strides=[2,1]
+    dx = ConvTranspose(c, w) pads=[1,1,1,1] strides=[2,1]
+    dw, db = ConvWeightsBackward(x, c) kernel_shape=[3,3] pads=[1,1,1,1] strides=[2,1]
+    const v0 f32[64,24,3,3] = random(2)
+    v = Mul(v0, one)
+    d = Conv(x, v) group=2
+    dv = ConvWeightsBackward(x, d) group=2 kernel_shape=[3,3]
+    const lines i64[2] = [3024,2]
+    r = Reshape(x, lines)
+    const scale f32[2] = [0.5,-2]
+    const bias f32[2] = [1,2]
+    const mean f32[2] = [3,4]
+    const variance f32[2] = [5,6]
+    y, m, s = BatchNormalization(r, scale, bias, mean, variance) training_mode=1
+    half = Mul(y, y)
+    dr, dscale, dbias = BatchNormalizationBackward(r, scale, half)
+    output all
+    output c
+    output dx
+    output dw
+    output db
+    output dv
+    output y
+    output m
+    output s
+    output dr
+    output dscale
+    output dbias)");
+  const Tensor x = random_tensor({2, 48, 9, 7});
+  const std::vector<Tensor> want = reference_answers(graph, x);
+  const auto device = device_of({.local_memory = GpuLocalMemory::kOn});
+  const auto executable = device->compile(graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  size_t tiles = 0;
+  for (size_t n = 0; n < (*executable)->graph().nodes().size(); ++n) {
+    tiles += (*executable)->kernel_of(n).name.starts_with("tiles") ? 1 : 0;
+  }
+  EXPECT_EQ(tiles, 5u);
+  const std::vector<Tensor> got = answers(**executable, x);
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_near(got[i], want[i], 1e-4f * largest(want[i]));
   }
 }
 

@@ -89,7 +89,9 @@ double cost(const Cut& cut, const TileProduct& product, int64_t units) {
 }
 
 std::optional<Cut> choose(const TileProduct& product, const Capabilities& device) {
-  const int64_t most_parts = device.groups_meet ? 32 : 1;
+  // Gradients of weights have sums over all positions of all images, and few tiles.
+  constexpr int64_t kVeryLong = 16'384;
+  const int64_t most_parts = !device.groups_meet ? 1 : product.k < kVeryLong ? 32 : 128;
   constexpr int64_t kFew = 2;  // tiles for each unit: with more of them, the device is busy anyway
   std::optional<Cut> best;
   double least = std::numeric_limits<double>::infinity();

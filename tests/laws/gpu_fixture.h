@@ -13,6 +13,8 @@
 #include "shoal/gpu/options.h"
 #include "shoal/passes/passes.h"
 #include "shoal/train/step_graph.h"
+#include "shoal/train/step_work.h"
+#include "shoal/train/trainer.h"
 #include "shoal/train/update_graph.h"
 #include "small_network.h"
 
@@ -130,10 +132,10 @@ inline const train::OptimizerOptions kAdam{
 inline void expect_whole_steps(const Device& device) {
   for (const char* name : {"lenet5", "convnet", "resnet20", "vgg16cifar"}) {
     for (const train::OptimizerOptions& optimizer : {kSgd, kAdam}) {
-      const Graph step = training_step(name, optimizer);
-      for (const Node& node : step.nodes()) {
-        EXPECT_TRUE(device.supports(step, node)) << name << ": " << place_of(step, node);
-      }
+      const auto work = train::step_work(*small_network(name, 4, 0.25), {}, optimizer, device);
+      ASSERT_TRUE(work.ok()) << work.status().message();
+      EXPECT_GT(work->macs, 0) << name;
+      for (const std::string& place : work->elsewhere) ADD_FAILURE() << name << ": " << place;
     }
   }
 }
@@ -164,6 +166,36 @@ inline void expect_step_as_the_reference(std::unique_ptr<Device> gpu, const std:
   for (size_t i = 0; i < want.size(); ++i) {
     SCOPED_TRACE(graph[graph.outputs()[i]].name);
     expect_same(got[i], want[i], 1e-4f);
+  }
+}
+
+// Several steps of a trainer whose state stays on the device, as of one on the CPU.
+inline void expect_training_as_on_the_cpu(std::unique_ptr<Device> gpu) {
+  const auto hybrid = make_hybrid_device(std::move(gpu), make_reference_device());
+  const auto value = hybrid->upload(Tensor({DType::kF32, {2}}));
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value->host(), nullptr) << "the state would travel in each step";
+  const auto cpu = make_reference_device();
+  const auto network = small_network("lenet5", 4, 0.25);
+  const auto make = [&](Device& device, bool on_device) {
+    return train::Trainer::create(device, *network,
+                                  {.optimizer = kAdam, .update_on_device = on_device});
+  };
+  auto got = make(*hybrid, true), want = make(*cpu, false);
+  ASSERT_TRUE(got.ok() && want.ok()) << got.status().message();
+  Rng rng(9);
+  for (int step = 0; step < 3; ++step) {
+    const Tensor images = random_tensor(rng, (*network)[network->inputs()[0]].type.shape);
+    const Tensor labels = Tensor::of<int64_t>({4}, random_ints(rng, 4, 0, 9));
+    const auto loss = got->step(images, std::span(&labels, 1), 0.01);
+    const auto wanted = want->step(images, std::span(&labels, 1), 0.01);
+    ASSERT_TRUE(loss.ok() && wanted.ok()) << loss.status().message();
+    EXPECT_NEAR(*loss, *wanted, 1e-4f * *wanted) << step;
+  }
+  ASSERT_TRUE(got->fetch().ok());
+  for (size_t i = 0; i < want->weights().size(); ++i) {
+    SCOPED_TRACE(want->parameters()[i]);
+    expect_same(got->weights()[i], want->weights()[i], 1e-4f);
   }
 }
 

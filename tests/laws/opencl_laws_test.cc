@@ -26,6 +26,12 @@ TEST(OpenClTraining, StaysOnTheDevice) {
   expect_whole_steps(**device);
 }
 
+TEST(OpenClTraining, LearnsAsOnTheCpu) {
+  auto device = make_opencl_device();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  expect_training_as_on_the_cpu(*std::move(device));
+}
+
 class OpenClSteps : public testing::TestWithParam<GpuLocalMemory> {};
 
 TEST_P(OpenClSteps, AgreeWithTheReference) {

@@ -26,6 +26,12 @@ TEST(VulkanTraining, StaysOnTheDevice) {
   expect_whole_steps(**device);
 }
 
+TEST(VulkanTraining, LearnsAsOnTheCpu) {
+  auto device = make_vulkan_device();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  expect_training_as_on_the_cpu(*std::move(device));
+}
+
 class VulkanSteps : public testing::TestWithParam<GpuLocalMemory> {};
 
 TEST_P(VulkanSteps, AgreeWithTheReference) {
