@@ -78,6 +78,7 @@ if(SHOAL_TESTS)
   set(threaded base_test session_test session_threads_test keyframe_test net_test emulate_test cluster_test chaos_test)
   # Where most of a program's tests use one thread: those that use several.
   set(threads_of_chaos_test Overload.*)
+  set(threads_of_keyframe_test AsyncFeatures.*)
   add_custom_target(threaded_tests)
 endif()
 
