@@ -221,6 +221,7 @@ def test_a_leader_that_was_stopped_does_not_answer_when_it_goes_on(folder):
         wait_for(first.is_ready)
         with Server(store) as second:
             first.process.send_signal(signal.SIGSTOP)
+            wait_for(lambda: is_stopped(first.process.pid))
             waiting = http.client.HTTPConnection(first.url.removeprefix("http://"), timeout=TIMEOUT)
             waiting.request("POST", INFER, request(0))  # the system takes it
             wait_for(second.answers)
@@ -233,6 +234,12 @@ def test_a_leader_that_was_stopped_does_not_answer_when_it_goes_on(folder):
             waiting.close()
             check_one_leads(first, second)
             wait_for(lambda: sorted(leader_metric(one) for one in (first, second)) == ["shoal_leader 0", "shoal_leader 1"])
+
+
+def is_stopped(pid):
+    """All of its threads: one that has not heard of it may still answer."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    return all((task / "stat").read_text().rsplit(")", 1)[1].split()[0] == "T" for task in tasks)
 
 
 def leader_metric(server):
