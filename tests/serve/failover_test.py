@@ -2,6 +2,9 @@
 
 etcd of Debian's package etcd-server, on this machine only and in a temporary folder; exit code 77 without.
 SECONDS, RATE (requests a second) and TTL in the environment change the test of fail-over.
+
+On a machine that is busy enough, a leader may fail to renew its record in time, and another server take over, at any moment. So
+tests wait for what they want to see, and fail where two lead at once.
 """
 import http.client
 import json
@@ -96,8 +99,11 @@ class Server(Running):
     def is_ready(self):
         return call(self.url, "GET", "/v2/health/ready")[0] == 200
 
-    def infer(self):
-        return call(self.url, "POST", INFER, request(0))
+    def infer(self, number=0):
+        return call(self.url, "POST", INFER, request(number))
+
+    def answers(self):
+        return self.infer()[0] == 200
 
     def __exit__(self, *_):
         if self.process.poll() is None:
@@ -114,6 +120,18 @@ def scores_of(number, body):
     answer = json.loads(body)
     assert answer["id"] == str(number), answer
     return answer["outputs"][0]["data"]
+
+
+def wait_for_answer(server, number):
+    """Its body."""
+    answers = []
+
+    def is_answered():
+        answers.append(server.infer(number))
+        return answers[-1][0] == 200
+
+    wait_for(is_answered)
+    return answers[-1][2]
 
 
 def near(a, b):
@@ -162,6 +180,11 @@ class Load:
         return max(b - a for a, b in zip(times, times[1:]))
 
 
+def check_one_leads(first, second):
+    """Whoever takes over waits for the time to live, which is longer than asking both."""
+    assert not (first.is_ready() and second.is_ready()), "two servers lead"
+
+
 def wait_until(moment):
     time.sleep(max(0, moment - time.monotonic()))
 
@@ -169,9 +192,9 @@ def wait_until(moment):
 def test_nothing_is_lost_when_the_one_that_answers_is_killed_or_ends(folder):
     with Etcd(folder) as store, Server(store) as first:
         wait_for(first.is_ready)
-        expected = [scores_of(i, call(first.url, "POST", INFER, request(i))[2]) for i in range(7)]
+        expected = [scores_of(i, wait_for_answer(first, i)) for i in range(7)]
         with Server(store) as second:
-            assert not second.is_ready()
+            check_one_leads(first, second)
             load = Load([first.url, second.url], expected)
             wait_until(load.begin + 0.2 * SECONDS)
             killed = time.monotonic()
@@ -198,31 +221,42 @@ def test_a_leader_that_was_stopped_does_not_answer_when_it_goes_on(folder):
         wait_for(first.is_ready)
         with Server(store) as second:
             first.process.send_signal(signal.SIGSTOP)
+            wait_for(lambda: is_stopped(first.process.pid))
             waiting = http.client.HTTPConnection(first.url.removeprefix("http://"), timeout=TIMEOUT)
             waiting.request("POST", INFER, request(0))  # the system takes it
-            wait_for(second.is_ready)
-            assert second.infer()[0] == 200
+            wait_for(second.answers)
             first.process.send_signal(signal.SIGCONT)
             answer = waiting.getresponse()
-            assert (answer.status, answer.headers["Retry-After"]) == (503, "1"), (answer.status, answer.read())
+            if answer.status == 200:  # it may lead again, if the other one does not
+                assert not second.is_ready(), "two servers lead"
+            else:
+                assert (answer.status, answer.headers["Retry-After"]) == (503, "1"), (answer.status, answer.read())
             waiting.close()
-            assert not first.is_ready()
-            metrics = [call(one.url, "GET", "/metrics")[2].decode() for one in (first, second)]
-            assert ["shoal_leader 0\n" in metrics[0], "shoal_leader 1\n" in metrics[1]] == [True, True], metrics
+            check_one_leads(first, second)
+            wait_for(lambda: sorted(leader_metric(one) for one in (first, second)) == ["shoal_leader 0", "shoal_leader 1"])
+
+
+def is_stopped(pid):
+    """All of its threads: one that has not heard of it may still answer."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    return all((task / "stat").read_text().rsplit(")", 1)[1].split()[0] == "T" for task in tasks)
+
+
+def leader_metric(server):
+    lines = call(server.url, "GET", "/metrics")[2].decode().splitlines()
+    return next(line for line in lines if line.startswith("shoal_leader"))
 
 
 def test_nobody_answers_without_the_store(folder):
     with Etcd(folder) as store, Server(store) as server:
-        wait_for(server.is_ready)
-        assert server.infer()[0] == 200
+        wait_for(server.answers)
         store.stop()
         wait_for(lambda: not server.is_ready())
         status, headers, _ = server.infer()
         assert (status, headers["Retry-After"]) == (503, "1")
         assert call(server.url, "GET", "/v2/health/live")[0] == 200
         store.start()
-        wait_for(server.is_ready)
-        assert server.infer()[0] == 200
+        wait_for(server.answers)
 
 
 def test_grpc_says_so_too(folder):
@@ -237,25 +271,22 @@ def test_grpc_says_so_too(folder):
             return
         with first, Server(store, "--grpc", "127.0.0.1:0") as second, \
                 grpc.insecure_channel(first.grpc) as one, grpc.insecure_channel(second.grpc) as other:
-            yes, health_no = b"\x08\x01", b"\x08\x02"
+            named, yes = b"\x0a\x06digits", b"\x08\x01"
 
             def ask(channel, path, data=b""):
-                return channel.unary_unary(path)(data, timeout=TIMEOUT)
+                try:
+                    return channel.unary_unary(path)(data, timeout=TIMEOUT)
+                except grpc.RpcError as error:
+                    return error.code().name
 
-            wait_for(lambda: first.is_ready() or second.is_ready())
-            leading, standing = (one, other) if first.is_ready() else (other, one)
-            wait_for(lambda: ask(leading, "/grpc.health.v1.Health/Check") == yes)
-            assert ask(standing, "/grpc.health.v1.Health/Check") == health_no
-            assert ask(leading, "/inference.GRPCInferenceService/ServerReady") == yes
-            assert ask(standing, "/inference.GRPCInferenceService/ServerReady") == b""
-            named = b"\x0a\x06digits"
-            assert ask(leading, "/inference.GRPCInferenceService/ModelReady", named) == yes
-            assert ask(standing, "/inference.GRPCInferenceService/ModelReady", named) == b""
-            try:
-                ask(standing, "/inference.GRPCInferenceService/ModelInfer", named)
-                raise AssertionError("an answer of a server that stands by")
-            except grpc.RpcError as error:
-                assert error.code() == grpc.StatusCode.UNAVAILABLE, error
+            def says(channel):
+                service = "/inference.GRPCInferenceService/"
+                return [ask(channel, "/grpc.health.v1.Health/Check"), ask(channel, service + "ServerReady"),
+                        ask(channel, service + "ModelReady", named), ask(channel, service + "ModelInfer", named)]
+
+            # A request without inputs is refused as wrong by the leader only.
+            leads, stands_by = [yes, yes, yes, "INVALID_ARGUMENT"], [b"\x08\x02", b"", b"", "UNAVAILABLE"]
+            wait_for(lambda: sorted([says(one), says(other)], key=str) == sorted([leads, stands_by], key=str))
 
 
 run_tests(globals())
