@@ -18,6 +18,7 @@
 #include "model.h"
 #include "progress.h"
 #include "shoal/delta/delta_device.h"
+#include "shoal/watch/key_frames.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
 #include "train/cancel_on_signals.h"
@@ -39,7 +40,7 @@ struct WatchFlags {
   ModelFlags model;
   PlanFlags plan;
   std::vector<std::string> sources;
-  std::string gate = "off", delta = "off", head;
+  std::string gate = "off", delta = "off", key_frames = "off", head;
   OutputFlags outputs;
   watch::WatchOptions options;
   double timeout = 10;
@@ -66,6 +67,15 @@ void add_to(WatchFlags& f, Command& command) {
       ->check([](const std::string& text) {
         const auto threshold = parse_delta(text);
         return threshold.ok() ? std::string() : std::string(threshold.status().message());
+      })
+      ->capture_default_str();
+  command
+      .add_option("--key-frames", f.key_frames,
+                  "auto, or one in N frames: features of the others are those of the last one, "
+                  "moved by what is seen to move; with :async they are computed meanwhile")
+      ->check([](const std::string& text) {
+        const auto options = keyframe::parse_key_frames(text);
+        return options.ok() ? std::string() : std::string(options.status().message());
       })
       ->capture_default_str();
   command.add_flag("--track", f.options.track, "Follow objects: boxes have an id");
@@ -113,43 +123,71 @@ Result<std::vector<std::unique_ptr<watch::FrameSource>>> open_sources(
   return all;
 }
 
+// Detectors for all sources, or one for each.
+struct Detectors {
+  std::vector<detect::Detector> all;
+  std::vector<std::shared_ptr<const keyframe::Pipeline>> pipelines;  // of key frames, if they are
+};
+
+// Of the multiply-accumulates of a look at a source, those that were computed.
+double computed_share(const DeltaDevice* delta, const Detectors& detectors, size_t source) {
+  if (!detectors.pipelines.empty()) return detectors.pipelines[source]->macs_share();
+  return delta != nullptr ? delta->statistics().macs_share() : 1;
+}
+
 void print(const watch::StreamResults& results, const WatchOutputs& outputs,
-           const DeltaDevice* delta, const WatchFlags& flags) {
+           const DeltaDevice* delta, const Detectors& detectors, const WatchFlags& flags) {
   const watch::WatchResult& all = results.all;
   if (!flags.json) {
     std::fprintf(stderr, "%zu frames, %zu of them not looked at; %.1f frames/s, %.2f ms each\n",
                  all.frames, all.skipped, all.fps(), all.latency_ms_p50);
     return;
   }
-  const double computed = delta != nullptr ? delta->statistics().macs_share() : 1;
-  Json json = to_json(all, computed);
   Json each = Json::array();
+  double looks = 0, computed = 0;  // by all sources
   for (size_t i = 0; i < results.each.size(); ++i) {
-    Json one = to_json(results.each[i], computed);
+    const watch::WatchResult& result = results.each[i];
+    const double share = computed_share(delta, detectors, i);
+    const auto looked = static_cast<double>(result.frames - result.skipped);
+    looks += looked;
+    computed += looked * share;
+    Json one = to_json(result, share);
     one["source"] = flags.sources[i];
     if (outputs.has_activity()) one.update(outputs.places(i));
     each.push_back(one);
   }
+  Json json = to_json(all, looks > 0 ? computed / looks : 1);
   json["sources"] = each;
   std::printf("%s\n", json.dump().c_str());
 }
 
-// What a delta device has accumulated is of one stream: each has a detector of its own there.
-Result<std::vector<detect::Detector>> open_detectors(const WatchFlags& flags, Device& device,
-                                                     bool one_each) {
+// What a delta device has accumulated, and key frames, are of one stream: each has a detector of
+// its own there.
+Result<Detectors> open_detectors(const WatchFlags& flags, Device& device, bool one_each) {
   SHOAL_ASSIGN(const Model model, open_detector_of(flags));
-  std::vector<detect::Detector> all;
-  for (size_t i = 0; i < (one_each ? flags.sources.size() : 1); ++i) {
-    SHOAL_ASSIGN(auto one, detect::Detector::open(model, device, detect::find_head(flags.head)));
-    all.push_back(std::move(one));
+  const auto head = detect::find_head(flags.head);
+  const auto key_frames = *keyframe::parse_key_frames(flags.key_frames);
+  Detectors detectors;
+  for (size_t i = 0; i < (one_each || key_frames ? flags.sources.size() : 1); ++i) {
+    if (key_frames) {
+      SHOAL_ASSIGN(auto one, watch::open_key_frame_detector(model, device, *key_frames, head));
+      detectors.all.push_back(std::move(one.detector));
+      detectors.pipelines.push_back(std::move(one.pipeline));
+      continue;
+    }
+    SHOAL_ASSIGN(auto one, detect::Detector::open(model, device, head));
+    detectors.all.push_back(std::move(one));
   }
-  return all;
+  return detectors;
 }
 
 Outcome watch_and_print(const WatchFlags& flags) {
   watch::WatchOptions options = flags.options;
   options.gate = flags.gate == "auto";
   options.track = options.track || flags.outputs.wants_activity();
+  if (flags.delta != "off" && flags.key_frames != "off") {
+    return fail(Exit::kUsage, invalid("--delta and --key-frames exclude each other"));
+  }
   const std::atomic<bool>* const cancel = cancel_on_signals();
   SHOAL_OR_EXIT(const auto sources, Exit::kUsage, open_sources(flags, cancel));
   const bool on_cluster = flags.plan.is_on_cluster();
@@ -165,7 +203,9 @@ Outcome watch_and_print(const WatchFlags& flags) {
     delta = made.get();
     device = std::move(made);
   }
-  SHOAL_OR_EXIT(auto detectors, Exit::kModel, open_detectors(flags, *device, delta != nullptr));
+  SHOAL_OR_EXIT(auto opened_detectors, Exit::kModel,
+                open_detectors(flags, *device, delta != nullptr));
+  std::vector<detect::Detector>& detectors = opened_detectors.all;
   std::vector<watch::Stream> streams;
   for (size_t i = 0; i < sources.size(); ++i) {
     streams.push_back({sources[i].get(), &detectors[std::min(i, detectors.size() - 1)]});
@@ -189,7 +229,7 @@ Outcome watch_and_print(const WatchFlags& flags) {
   const Status finished = outputs->finish();  // also where watching failed: who listens must know
   if (!results.ok()) return fail(Exit::kUsage, results.status());
   if (!finished.ok()) return fail(Exit::kUsage, finished);
-  print(*results, *outputs, delta, flags);
+  print(*results, *outputs, delta, opened_detectors, flags);
   return {};
 }
 
