@@ -19,6 +19,7 @@
 #include "placed_streams.h"
 #include "progress.h"
 #include "shoal/delta/delta_device.h"
+#include "shoal/watch/key_frames.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
 #include "train/cancel_on_signals.h"
@@ -44,7 +45,7 @@ struct WatchFlags {
   ModelFlags model;
   PlanFlags plan;
   std::vector<std::string> sources;
-  std::string gate = "off", delta = "off", head;
+  std::string gate = "off", delta = "off", key_frames = "off", head;
   OutputFlags outputs;
   PlaceFlags place;
   watch::WatchOptions options;
@@ -77,6 +78,15 @@ void add_to(WatchFlags& f, Command& command) {
       ->check([](const std::string& text) {
         const auto threshold = parse_delta(text);
         return threshold.ok() ? std::string() : std::string(threshold.status().message());
+      })
+      ->capture_default_str();
+  command
+      .add_option("--key-frames", f.key_frames,
+                  "auto, or one in N frames: features of the others are those of the last one, "
+                  "moved by what is seen to move; with :async they are computed meanwhile")
+      ->check([](const std::string& text) {
+        const auto options = keyframe::parse_key_frames(text);
+        return options.ok() ? std::string() : std::string(options.status().message());
       })
       ->capture_default_str();
   command.add_flag("--track", f.options.track, "Follow objects: boxes have an id");
@@ -131,6 +141,14 @@ struct Looking {
   DeltaDevice* delta = nullptr;
   std::optional<PlacedStreams> placed = {};
   std::vector<detect::Detector> detectors = {};  // one for all streams, or for each
+  std::vector<std::shared_ptr<const keyframe::Pipeline>> pipelines =
+      {};  // of key frames, if they are
+
+  // Of the multiply-accumulates of a look at a source, those that were computed.
+  double computed_share(size_t source) const {
+    if (!pipelines.empty()) return pipelines[source]->macs_share();
+    return delta != nullptr ? delta->statistics().macs_share() : 1;
+  }
 };
 
 // A device for all streams, or one for each.
@@ -155,13 +173,22 @@ Result<Looking> open_devices(const WatchFlags& flags) {
   return looking;
 }
 
-// What a delta device has accumulated is of one stream: each has a detector of its own there.
+// What a delta device has accumulated, and key frames, are of one stream: each has a detector of
+// its own there.
 Status open_detectors(const WatchFlags& flags, Looking& looking) {
   SHOAL_ASSIGN(const Model model, open_detector_of(flags));
-  const bool one_each = looking.delta != nullptr || looking.placed;
+  const auto head = detect::find_head(flags.head);
+  const auto key_frames = *keyframe::parse_key_frames(flags.key_frames);
+  const bool one_each = looking.delta != nullptr || looking.placed || key_frames;
   for (size_t i = 0; i < (one_each ? flags.sources.size() : 1); ++i) {
     Device& device = *looking.devices[std::min(i, looking.devices.size() - 1)];
-    SHOAL_ASSIGN(auto one, detect::Detector::open(model, device, detect::find_head(flags.head)));
+    if (key_frames) {
+      SHOAL_ASSIGN(auto one, watch::open_key_frame_detector(model, device, *key_frames, head));
+      looking.detectors.push_back(std::move(one.detector));
+      looking.pipelines.push_back(std::move(one.pipeline));
+      continue;
+    }
+    SHOAL_ASSIGN(auto one, detect::Detector::open(model, device, head));
     looking.detectors.push_back(std::move(one));
   }
   return {};
@@ -175,16 +202,21 @@ void print(const watch::StreamResults& results, const WatchOutputs& outputs, con
                  all.frames, all.skipped, all.fps(), all.latency_ms_p50);
     return;
   }
-  const double computed = looking.delta != nullptr ? looking.delta->statistics().macs_share() : 1;
-  Json json = to_json(all, computed);
   Json each = Json::array();
+  double looks = 0, computed = 0;  // by all sources
   for (size_t i = 0; i < results.each.size(); ++i) {
-    Json one = to_json(results.each[i], computed);
+    const watch::WatchResult& result = results.each[i];
+    const double share = looking.computed_share(i);
+    const auto looked = static_cast<double>(result.frames - result.skipped);
+    looks += looked;
+    computed += looked * share;
+    Json one = to_json(result, share);
     one["source"] = flags.sources[i];
     if (outputs.has_activity()) one.update(outputs.places(i));
     if (looking.placed) one["place"] = looking.placed->to_json(i);
     each.push_back(one);
   }
+  Json json = to_json(all, looks > 0 ? computed / looks : 1);
   json["sources"] = each;
   std::printf("%s\n", json.dump().c_str());
 }
@@ -199,6 +231,9 @@ watch::WatchOptions options_of(const WatchFlags& flags, const Looking& looking) 
 }
 
 Outcome watch_and_print(const WatchFlags& flags) {
+  if (flags.delta != "off" && flags.key_frames != "off") {
+    return fail(Exit::kUsage, invalid("--delta and --key-frames exclude each other"));
+  }
   const std::atomic<bool>* const cancel = cancel_on_signals();
   SHOAL_OR_EXIT(const auto sources, Exit::kUsage, open_sources(flags, cancel));
   auto opened = open_devices(flags);

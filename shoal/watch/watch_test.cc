@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -434,6 +435,12 @@ TEST(KeyFrames, CarryTheDetectorThroughAScene) {
     ASSERT_TRUE(found.ok() && expected.ok());
     EXPECT_EQ(expected->size(), 4u);
     agreement += compare(*found, *expected);
+    for (const detect::Detection& one : *expected) {
+      const auto is_there = [&](const detect::Detection& other) {
+        return overlap(one.box, other.box) > 0.8F;
+      };
+      EXPECT_TRUE(std::ranges::any_of(*found, is_there)) << frame->number;
+    }
   }
   EXPECT_EQ(agreement.f1(), 1);
   EXPECT_LT(some->pipeline->macs_share(), 1);

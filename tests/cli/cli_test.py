@@ -51,6 +51,18 @@ def test_a_head_that_is_not_known_is_refused(tmp):
     assert "there is no" in done.stderr, done.stderr
     done = shoal("watch", str(tmp), "--model", "zoo:lenet5", "--delta", "-1", expect=2)
     assert "from 0 on" in done.stderr, done.stderr
+    done = shoal("watch", str(tmp), "--model", "zoo:lenet5", "--key-frames", "0", expect=2)
+    assert "a number of frames" in done.stderr, done.stderr
+    done = shoal("watch", "zoo:scene", "--key-frames", "4", "--delta", "auto", expect=2)
+    assert "exclude each other" in done.stderr, done.stderr
+
+
+def test_a_scene_is_watched_by_key_frames(tmp):
+    done = shoal("watch", "zoo:scene", "--key-frames", "4", "--frames", 8, "--jsonl", tmp / "k.jsonl", "--json")
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["frames"] == 8 and result["macs_share"] < 1, result
+    frames = [json.loads(line) for line in (tmp / "k.jsonl").read_text().splitlines()]
+    assert [len(frame["boxes"]) for frame in frames] == [4] * 8, frames
 
 
 def test_a_scene_is_watched_without_a_file(tmp):
