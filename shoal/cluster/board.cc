@@ -6,58 +6,26 @@
 #include "shoal/base/machine.h"
 #include "shoal/base/notification.h"
 #include "shoal/cluster/worker.h"
-#include "shoal/device/wrapped.h"
+#include "shoal/device/watched.h"
 #include "shoal/net/channel/loopback.h"
 
 namespace shoal::cluster {
 namespace {
-
-// Tells when the device of an executable is gone.
-class WatchedExecutable final : public WrappedExecutable {
- public:
-  WatchedExecutable(std::unique_ptr<Executable> inner, std::shared_ptr<Notification> gone)
-      : WrappedExecutable(std::move(inner)), gone_(std::move(gone)) {}
-
-  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             const RunOptions& options) override {
-    const Status status = WrappedExecutable::run(inputs, outputs, options);
-    if (status.code() == Code::kUnavailable) gone_->notify();
-    return status;
-  }
-
- private:
-  const std::shared_ptr<Notification> gone_;
-};
-
-class WatchedDevice final : public WrappedDevice {
- public:
-  WatchedDevice(std::unique_ptr<Device> inner, std::shared_ptr<Notification> gone)
-      : WrappedDevice(std::move(inner)), gone_(std::move(gone)) {}
-
-  Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    SHOAL_ASSIGN(auto executable, inner().compile(graph));
-    return std::unique_ptr<Executable>(
-        std::make_unique<WatchedExecutable>(std::move(executable), gone_));
-  }
-
- private:
-  const std::shared_ptr<Notification> gone_;
-};
 
 // A device that serves. Where it is gone, its worker ends, so that plans do without it.
 class Served {
  public:
   Served(std::unique_ptr<Device> device, std::unique_ptr<net::Transport> transport,
          WorkerOptions options)
-      : device_(std::move(device), gone_),
+      : device_(make_watched_device(std::move(device), [this](const Status&) { gone_.notify(); })),
         transport_(std::move(transport)),
-        worker_(std::move(options), device_, *transport_),
+        worker_(std::move(options), *device_, *transport_),
         watcher_([this] {
-          gone_->wait();
+          gone_.wait();
           worker_.stop();
         }) {}
   ~Served() {
-    gone_->notify();
+    gone_.notify();
     watcher_.join();
   }
   Served(const Served&) = delete;
@@ -70,8 +38,8 @@ class Served {
   }
 
  private:
-  const std::shared_ptr<Notification> gone_ = std::make_shared<Notification>();
-  WatchedDevice device_;
+  Notification gone_;
+  const std::unique_ptr<Device> device_;
   const std::unique_ptr<net::Transport> transport_;
   Worker worker_;
   std::thread watcher_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 
 #include "../cli.h"
@@ -17,6 +18,7 @@
 #include "shoal/base/notification.h"
 #include "shoal/base/printable.h"
 #include "shoal/cluster/folder.h"
+#include "shoal/device/watched.h"
 #include "shoal/devices/devices.h"
 #include "shoal/emulate/lying_device.h"
 #include "shoal/net/address.h"
@@ -175,7 +177,13 @@ Outcome serve(const Flags& flags) {
   const std::string& name = identity.name;
 
   const CpuOptions cpu{.threads = flags.threads, .share = flags.speed, .tune = Tune::kFast};
-  SHOAL_OR_EXIT(const auto device, Exit::kUsage, shoal::make_device(flags.device, {.cpu = cpu}));
+  SHOAL_OR_EXIT(auto made, Exit::kUsage, shoal::make_device(flags.device, {.cpu = cpu}));
+  // Plans would be deployed to it again and again: whoever started the worker starts it anew.
+  std::atomic<bool> is_lost = false;
+  const auto device = make_watched_device(std::move(made), [&](const Status& why) {
+    if (!is_lost.exchange(true)) log_line("ends: " + std::string(why.message()));
+    stop.notify();
+  });
   // Kernels that are chosen by measuring are not the same on all workers, and round differently.
   CpuOptions estimated = cpu;
   estimated.tune = Tune::kOff;
@@ -212,7 +220,7 @@ Outcome serve(const Flags& flags) {
   stop.wait();
   notify_supervisor("STOPPING=1");
   worker.stop();
-  return {};
+  return is_lost ? Outcome{Exit::kDevice, "the device is lost"} : Outcome{};
 }
 
 }  // namespace
