@@ -155,7 +155,6 @@ struct Looking {
 Result<Looking> open_devices(const WatchFlags& flags) {
   Looking looking;
   const auto threshold = *parse_delta(flags.delta);
-  SHOAL_TRY(flags.place.check(flags.plan, threshold.has_value()));
   if (flags.place.is_whole(flags.plan, flags.sources.size(), threshold.has_value())) {
     looking.placed.emplace(flags.sources, flags.place);
     SHOAL_ASSIGN(looking.devices, looking.placed->open_devices(flags.plan));
@@ -234,6 +233,8 @@ Outcome watch_and_print(const WatchFlags& flags) {
   if (flags.delta != "off" && flags.key_frames != "off") {
     return fail(Exit::kUsage, invalid("--delta and --key-frames exclude each other"));
   }
+  const Status together = flags.place.check(flags.plan, parse_delta(flags.delta)->has_value());
+  if (!together.ok()) return fail(Exit::kUsage, together);
   const std::atomic<bool>* const cancel = cancel_on_signals();
   SHOAL_OR_EXIT(const auto sources, Exit::kUsage, open_sources(flags, cancel));
   auto opened = open_devices(flags);

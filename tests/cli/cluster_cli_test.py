@@ -69,6 +69,21 @@ def test_work_moves_from_the_slowest_to_the_idle(_):
     assert "--objective throughput" in shoal(*balance, expect=2).stderr
 
 
+def test_streams_have_a_worker_each_and_answer_as_one_machine_does(tmp):
+    def boxes(file):
+        lines = map(json.loads, (tmp / file).read_text().splitlines())
+        return sorted((line["frame"], json.dumps([round(box["x"]) for box in line["boxes"]])) for line in lines)
+
+    watch = ["watch", "zoo:scene", "zoo:scene", "--frames", 5, "--json", "--jsonl"]
+    result = json.loads(shoal("emulate", "--workers", 2, "--dilate", 1, "--", *watch, tmp / "a", "--cluster").stdout)
+    assert {one["place"]["network"] for one in result["sources"]} == {"pi4-0", "pi4-1"}
+    assert all(one["place"]["optimal"] and one["place"]["expected_fps"] > 0 for one in result["sources"])
+    shoal(*watch, tmp / "b")
+    assert boxes("a") == boxes("b")
+    for flags in ["--place", "whole"], ["--place", "whole", "--cluster", "--survive", 1]:
+        assert "--place" in shoal("watch", "zoo:scene", *flags, expect=2).stderr
+
+
 def test_weights_travel_over_emulated_links_if_that_is_asked_for(_):
     bench = ["bench", "zoo:lenet5", "--cluster", "--while-deploying", "zoo:squeezenet", "--seconds", 0.2, "--json"]
     emulate = ["emulate", "--workers", 2, "--device", "pi4", "--link", "wifi-43.8", "--dilate", 1]
