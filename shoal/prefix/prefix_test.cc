@@ -227,6 +227,12 @@ TEST(SplitNetwork, PartsComputeWhatTheWholeDoes) {
     EXPECT_EQ(work_of(split->first).macs + work_of(split->rest).macs, all.macs);
     EXPECT_TRUE(same_bytes(run(*device, split->rest, given), whole));
   }
+  // Inside blocks, too, where more is sent.
+  for (size_t nodes = 1; nodes < network.nodes().size(); ++nodes) {
+    const auto split = split_after(network, nodes);
+    ASSERT_TRUE(split.ok()) << split.status().message();
+    EXPECT_TRUE(same_bytes(run(*device, split->rest, run(*device, split->first, inputs)), whole));
+  }
   for (const size_t nodes : {size_t{0}, network.nodes().size(), network.nodes().size() + 1}) {
     EXPECT_EQ(split_after(network, nodes).status().code(), Code::kInvalidArgument);
   }
