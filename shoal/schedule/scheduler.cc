@@ -14,12 +14,14 @@ constexpr double kEqual = 1e-7;     // scores, which are about 1
 constexpr double kAlike = 0.001;    // accuracy for which energy is not spent
 constexpr double kSettled = 0.005;  // a task's last option stays while it is that near to the best
 constexpr double kLoss = 0.05;      // a request is dropped if its answer costs others that much
-constexpr double kLittle = 0.5;     // answers that a change should gain in the rest of the day
-constexpr double kPagingGain = 0.02;  // in accuracy, that is worth each request's part of a surplus
-constexpr double kPlansAhead = 64;    // plans until the requests that are left are e times fewer
-constexpr int kPatience = 3;          // plans that must agree before memory changes (hysteresis)
+constexpr double kLittle = 0.7;     // answers that a change should gain in the rest of the day
+constexpr double kPagingGain =
+    0.015;                          // in accuracy, that is worth each request's part of a surplus
+constexpr double kPlansAhead = 64;  // plans until the requests that are left are e times fewer
+constexpr int kPatience = 3;        // plans that must agree before memory changes (hysteresis)
 constexpr double kResidency = 1.0 / 12;  // of a day: how long a variant pays for its page-in
-constexpr double kDeviations = 0.5;      // of a count of requests, that a reserve allows for
+constexpr double kReserves = 2;          // so often the day's energy must have it, or there is none
+constexpr double kDeviations = 1;        // of a count of requests, that a reserve allows for
 constexpr double kFew = 1.0 / 50;        // weight of an answer in a share that is watched
 
 std::vector<double> per_day(const Catalog& catalog) {
@@ -180,14 +182,24 @@ Scheduler::Candidate Scheduler::judge(const Request& request, OptionId id) const
 
 void Scheduler::choose(const Request& request) {
   const Task& task = catalog_.tasks[request.task];
-  candidates_.clear();
-  double most = -std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < task.options.size(); ++i) {
-    const OptionId id{request.task, i};
-    const Candidate& one = candidates_.emplace_back(judge(request, id));
-    decision_.judged[i] = {one.verdict, one.score};
-    if (one.slow_to_load && is_wanted(id)) decision_.preload = i;
-    if (one.verdict == Verdict::kLess) most = std::max(most, one.score);
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  const auto judge_all = [&] {
+    candidates_.clear();
+    double most = kNone;
+    for (size_t i = 0; i < task.options.size(); ++i) {
+      const OptionId id{request.task, i};
+      const Candidate& one = candidates_.emplace_back(judge(request, id));
+      decision_.judged[i] = {one.verdict, one.score};
+      if (one.slow_to_load && is_wanted(id)) decision_.preload = i;
+      if (one.verdict == Verdict::kLess) most = std::max(most, one.score);
+    }
+    return most;
+  };
+  double most = judge_all();
+  if (most == kNone && reserve_ > 0) {  // a reserve is no reason to answer nothing
+    const double kept = std::exchange(reserve_, 0);
+    most = judge_all();
+    reserve_ = kept;
   }
   // Of those that are nearly the best, the one that takes less energy, where that has a price.
   const double equal = joule_price_ > 0 ? kAlike * task.weight : kEqual;
@@ -218,7 +230,8 @@ void Scheduler::choose(const Request& request) {
 void Scheduler::preload(const Request& request) {
   if (!decision_.preload) return;
   const OptionId id{request.task, *decision_.preload};
-  const bool loads = !decision_.loads && make_room(id, false) && page_joules(id) <= joules_left_;
+  const bool loads =
+      !decision_.loads && make_room(id, false) && page_joules(id) <= joules_left_ - reserve_;
   if (loads) {
     load(id, request.at);
   } else {
@@ -459,8 +472,9 @@ void Scheduler::keep_reserve(double now) {
     all += count;
   }
   reserve_ *= 1 + kDeviations / std::sqrt(std::max(all, 1.0));
-  if (now <= 0) has_reserve_ = reserve_ <= joules_left_;
-  if (!has_reserve_) reserve_ = 0;
+  if (now <= 0) has_reserve_ = kReserves * reserve_ <= joules_left_;
+  // The last few may have what is there.
+  if (!has_reserve_ || all < static_cast<double>(catalog_.tasks.size())) reserve_ = 0;
 }
 
 void Scheduler::plan(double now) {

@@ -50,6 +50,27 @@ def infer(wish=None):
     return {"inputs": [image], **({"parameters": wish} if wish else {})}
 
 
+def asks_the_cloud(folder, joules):
+    """Another server answers while it is there, since that takes next to no energy; afterwards this one does."""
+    serve = "serve", "--listen", "127.0.0.1:0", "--tune", "off", "--max-batch", 2, "--catalog", folder
+    with Running(*serve) as cloud:
+        url = cloud.line().split()[1]
+        with Running(*serve, "--budget", f"energy={joules:.9f},day=24,requests=4", "--cloud", url, "--cloud-costs",
+                     "radio=0.000001,mbit=1000", "--patience", 20000) as server:
+            line = server.line()
+            assert line.startswith("ready http://"), line + server.process.stderr.read()
+            for _ in range(20):
+                status, answer = ask(line, infer(), "/v2/models/ten/infer")
+                assert status == 200 and answer["parameters"]["place"] == "cloud", answer
+            cloud.process.kill()
+            cloud.process.wait()
+            status, here = ask(line, infer(), "/v2/models/ten/infer")
+            assert status == 200 and "place" not in here["parameters"], here
+            decisions = ask(line, None, "/v2/catalog")[1]["decisions"]
+            assert any("no answer came" in one for one in decisions) and "no link" in decisions[-1], decisions[-2:]
+    shoal("serve", "--catalog", folder, "--cloud", "ftp://nowhere", "--cloud-costs", "price=much", expect=2)
+
+
 def test_a_catalog_is_a_model_under_budgets(tmp):
     data, folder, log = tmp / "data", tmp / "ten", tmp / "log"
     data.mkdir()
@@ -84,6 +105,7 @@ def test_a_catalog_is_a_model_under_budgets(tmp):
         # A variant is a model of its own, where it is in memory.
         loaded = [one["name"] for one in state["tasks"][0]["variants"] if one["in_memory"]]
         assert ask(line, infer(), f"/v2/models/ten.{loaded[0]}/infer")[0] == 200
+    asks_the_cloud(folder, joules)
     status, answer = request(infer({"accuracy": 1.0, "latency_ms": 1e-6}), "--catalog", folder, path="/v2/models/ten/infer")
     assert status == 400 and ("too rough" in answer["error"] or "too slow" in answer["error"]), answer
     shoal("serve", "--catalog", folder, "--budget", "energy=much", expect=2)

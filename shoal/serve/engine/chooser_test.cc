@@ -72,7 +72,7 @@ TEST(Chooser, AsksElsewhereWhileThatIsReachedAndGivesMoneyBack) {
   all.budgets.dollars = 100;
   all.catalog.tasks[0].options.push_back({.variant = "big",
                                           .place = schedule::Place::kCloud,
-                                          .accuracy = 0.9,
+                                          .accuracy = 0.95,
                                           .ms = 50,
                                           .joules = 0.1,
                                           .dollars = 0.1});

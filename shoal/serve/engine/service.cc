@@ -260,7 +260,12 @@ void Service::answer_by_special(const Asked& asked, const Choice& choice, InferR
     answered.response.parameters["fell"] = "true";
     answer(asked, choice, std::move(answered));
   };
-  load_and_infer(model, request, asked->asker, then);
+  const Done again = [this, model, request, asked, then](InferResult answered) {
+    const bool is_there = engine_.find(model) != nullptr;
+    if (is_there || answered.status.code() != Code::kUnavailable) return then(std::move(answered));
+    load_and_infer(model, request, asked->asker, then);
+  };
+  infer_by_model({model, ""}, request, asked->asker, again);
 }
 
 void Service::infer_elsewhere(const Asked& asked, const Choice& choice,

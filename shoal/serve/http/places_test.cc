@@ -182,7 +182,7 @@ TEST_F(Places, UsesASpecialNetworkAndTheGeneralOneWhereItDoesNotAnswer) {
   options.tasks.special.pause = 1000;
   options.tasks.budgets.joules = 1e6;
   schedule::Option special{
-      .variant = "special", .accuracy = 0.995, .ms = 1, .joules = 0.1, .bytes = 1100};
+      .variant = "special", .accuracy = 1, .ms = 1, .joules = 0.1, .bytes = 1100};
   special.fallback = schedule::Fallback{.share = 0.1, .accuracy = 0.99, .ms = 5, .joules = 10};
   options.tasks.catalog.tasks[0].options.push_back(special);
   options.tasks.specials = {{.id = {0, 2},
