@@ -74,7 +74,9 @@ Connection::Connection(Socket socket, const Shared& shared)
       limits_(shared.limits),
       client_(client_of(socket_)),
       buffer_(kReadBytes + shared.limits.header_bytes),
-      rested_(socket_.get_executor()) {}
+      rested_(socket_.get_executor()) {
+  enter(State::kIdle);  // others may look at it before it is started
+}
 
 // The socket is closed here and nowhere else, so that a thread that holds a connection may use its
 // file descriptor.

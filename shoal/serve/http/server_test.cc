@@ -161,6 +161,25 @@ TEST(Server, AnswersOnlyWhileItLeads) {
   EXPECT_EQ(asked, 3);
 }
 
+// The thread that accepts connections may be late to start one, and another looks at all of them.
+TEST(Connection, HasTimeBeforeItIsStarted) {
+  namespace asio = boost::asio;
+  using asio::ip::tcp;
+  asio::io_context io;
+  tcp::acceptor acceptor(io, {asio::ip::address_v4::loopback(), 0});
+  tcp::socket client(io);
+  client.connect(acceptor.local_endpoint());
+  BodyBudget bodies(1);
+  Pace refusals{PaceOptions{}};
+  const Connection::Shared shared{{}, bodies, refusals, nullptr, {}, {}, {}};
+  const auto connection = std::make_shared<Connection>(acceptor.accept(), shared);
+  const Time now = std::chrono::steady_clock::now();
+  connection->check(now);
+  EXPECT_FALSE(connection->is_shut_down());
+  connection->check(now + std::chrono::hours(1));
+  EXPECT_TRUE(connection->is_shut_down());
+}
+
 TEST(HttpClient, GivesUpWhereNobodyAnswers) {
   namespace asio = boost::asio;
   asio::io_context io;
