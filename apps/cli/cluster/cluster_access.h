@@ -16,9 +16,9 @@ class ClusterAccess {
   using Progress = std::function<Status(const cluster::WeightsProgress&)>;
 
   // Connects to the workers of the folder that the environment names, or of the default one, to the
-  // ranks of MPI, or to the devices of a board. Workers that do not answer, or cannot be measured, are named on stderr and
-  // left out until they come. `progress` is told of weights that travel, instead of a line on the
-  // terminal.
+  // ranks of MPI, or to the devices of a board. Workers that do not answer, or cannot be measured,
+  // are named on stderr and left out until they come. `progress` is told of weights that travel,
+  // instead of a line on the terminal.
   static Result<std::unique_ptr<ClusterAccess>> open(const PlanFlags& flags,
                                                      Progress progress = nullptr);
 
