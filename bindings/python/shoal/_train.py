@@ -144,6 +144,7 @@ def _train_on_cluster(
     folder: str,
     threads: int,
 ) -> TrainingResult:
+    batch = options["batch"]  # options are taken out of the dictionary
     with tempfile.TemporaryDirectory() as scratch:
         path = os.path.join(scratch, "model.onnx") if out is None else os.fspath(out)
         facts = _core._train_on_cluster(
@@ -165,7 +166,7 @@ def _train_on_cluster(
         evaluation=_evaluation(facts["evaluation"]),
         epochs=(),
         stopped="done",
-        images_per_second=options["batch"] / done["step_seconds"] if done["step_seconds"] else 0.0,
+        images_per_second=batch / done["step_seconds"] if done["step_seconds"] > 0 else 0.0,
         skipped=(),
         cluster=ClusterTraining(lost=lost, **done),
     )
