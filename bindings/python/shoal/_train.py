@@ -210,8 +210,8 @@ def train(
     memory_bytes, feature_cache_bytes, from_scratch, checkpoint_every.
 
     ``cluster`` is the folder of a cluster whose workers train, or True for this user's; this
-    process is the hub. Further ``options`` are then steps, codec, micro_batches, all_workers,
-    fixed_shares, slack and let_sleep, as for 'shoal train --cluster'. There are no epochs:
+    process is the hub. Further ``options`` are then steps, codec, micro_batches, local_steps,
+    all_workers, fixed_shares, slack and let_sleep, as for 'shoal train --cluster'. No epochs:
     ``TrainingResult.cluster`` says what the workers did. ``device`` and ``on_epoch`` are for one
     device alone.
 
