@@ -27,6 +27,7 @@ Result<train_cluster::Options> options_of(const TrainFlags& flags) {
   SHOAL_ASSIGN(options.fit, flags.resolve());
   if (options.fit.out.empty() && flags.options.checkpoint.empty()) options.fit.checkpoint.clear();
   options.steps = flags.together.steps;
+  options.local_steps = std::max<int64_t>(flags.federated.options.local_steps, 1);
   options.levels = 0;
   while (int64_t{1} << options.levels < flags.together.micro_batches) ++options.levels;
   options.codec = learn::find_codec(flags.together.codec);  // nothing: "auto"
@@ -55,7 +56,7 @@ class StepLine {
   std::optional<ProgressBar> line_;
 };
 
-Json to_json(const Figures& figures) {
+Json to_json(const Figures& figures, int64_t local_steps) {
   return {{"steps", figures.steps},
           {"step_ms", 1e3 * figures.step_seconds},
           {"step_ms_mean", 1e3 * figures.mean_seconds},
@@ -67,6 +68,7 @@ Json to_json(const Figures& figures) {
           {"workers_used", figures.workers},
           {"together", figures.together},
           {"codec", std::string(name_of(figures.codec))},
+          {"local_steps", local_steps},
           {"weights_sha256", figures.weights_sha256},
           {"replicas_differed", figures.differing},
           {"workers_lost", figures.lost.size()},
@@ -100,7 +102,8 @@ void slow_down_in_turn(const ClusterAccess& access, double times, train_cluster:
 
 void report(const TrainFlags& flags, const Figures& figures) {
   if (flags.json) {
-    std::printf("%s\n", to_json(figures).dump().c_str());
+    const int64_t local_steps = std::max<int64_t>(flags.federated.options.local_steps, 1);
+    std::printf("%s\n", to_json(figures, local_steps).dump().c_str());
   } else {
     print(figures);
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The memory of a worker that trains beside that of one device that trains alone (goal B19).
 
-usage: worker_memory.py SHOAL MODEL --data DIR --format F [--batch 128] [--workers 2] [--steps 6] [-- MORE FLAGS OF train]
+usage: worker_memory.py SHOAL MODEL --data DIR --format F [--batch 128] [--workers 2] [--steps 6] [FURTHER FLAGS OF train]
 
 Peaks of the resident set, of whole processes. The last line is a JSON object.
 """
@@ -31,8 +31,8 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("more", nargs="*", help="further flags of both")
-    options = parser.parse_args()
+    options, more = parser.parse_known_args()
+    options.more = more
     shoal = str(options.shoal.resolve())
     train = ["train", options.model, "--data", options.data, "--format", options.format, "--batch", str(options.batch),
              "--limit", str(options.batch * options.steps), "--epochs", "1", "--json", *options.more]

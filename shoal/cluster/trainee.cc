@@ -64,14 +64,22 @@ Status Trainee::handle(const Letter& letter, learn::WorkerSession& session) {
     return {};
   }
   SHOAL_ASSIGN(const learn::ToWorker message, learn::decode_for_worker(letter.payload.bytes));
+  std::optional<int64_t> pulled, assigned;
   const auto forget_before = [&](int64_t step) {
     examples_.erase(examples_.begin(), examples_.lower_bound({step, 0}));
   };
   std::visit(Overloaded{[&](const learn::StateMessage& m) { forget_before(m.step); },
-                        [&](const learn::PullMessage& m) { forget_before(m.step + 1); },
-                        [&](const learn::AssignMessage&) { computed_ = 0; }, [](const auto&) {}},
+                        [&](const learn::PullMessage& m) { pulled = m.step + 1; },
+                        [&](const learn::AssignMessage& m) { assigned = m.local_steps; },
+                        [](const auto&) {}},
              message);
-  return session.handle(message);
+  SHOAL_TRY(session.handle(message));
+  if (assigned) {
+    local_steps_ = *assigned;
+    computed_ = 0;
+  }
+  if (pulled) forget_before(*pulled * local_steps_);
+  return {};
 }
 
 // The inputs are a view, for which the memory of a payload is aligned. Targets are few.

@@ -62,7 +62,8 @@ class Trainee {
   // Of the thread that works.
   std::vector<TensorType> types_;  // of examples
   std::map<Place, net::Buffer> examples_;
-  double computed_ = 0;  // seconds, for the assignment that it has
+  double computed_ = 0;      // seconds, for the assignment that it has
+  int64_t local_steps_ = 1;  // of the last assignment
 
   std::mutex mutex_;
   std::condition_variable changed_;

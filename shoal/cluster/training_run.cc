@@ -89,7 +89,7 @@ class Runner {
     SHOAL_ASSIGN(run_, post_.open(most_report_bytes(hub_, lesson_.exchange)));
     for (const int worker : options_.workers) SHOAL_TRY(teach(worker));
     SHOAL_TRY(gather());
-    while (!hub_.is_over()) {
+    while (!hub_.is_over() && !is_disturbed_) {
       SHOAL_TRY(send_letters());
       for (const TrainingEvent& event : post_.wait(next_moment())) SHOAL_TRY(take(event));
       hub_.tick(Clock::now());
@@ -98,11 +98,16 @@ class Runner {
       if (const auto made = hub_.take_checkpoint()) SHOAL_TRY(options_.on_checkpoint(*made));
       if (options_.cancelled()) hub_.stop();
     }
+    if (is_disturbed_) return {};
     SHOAL_TRY(hub_.status());
     SHOAL_TRY(send_letters());
     post_.flush();
     return {};
   }
+
+  // The run ended because a worker was lost, and is to be repeated from the last checkpoint on.
+  bool is_disturbed() const { return is_disturbed_; }
+  std::vector<Status> lost() const { return result_.lost; }
 
   Result<TrainingRun> result() {
     TrainingRun run = std::move(result_);
@@ -220,7 +225,9 @@ class Runner {
       for (size_t i = 0; i < workers.size(); first += shares[i++]) {
         if (sent[i] > options_.most_ahead_bytes) continue;
         const double before = example_bytes_;
-        SHOAL_TRY(send_examples(workers[i], {step, first, first + shares[i]}));
+        const int64_t end_of_share = first + shares[i];
+        SHOAL_TRY(
+            send_examples(workers[i], {step, first, end_of_share, lesson_.exchange.local_steps}));
         sent[i] += static_cast<size_t>(example_bytes_ - before);
       }
       post_.flush();
@@ -228,15 +235,24 @@ class Runner {
     return {};
   }
 
+  // Those of the first local step come first.
   Status send_examples(int worker, const learn::AssignMessage& range) {
-    for (int64_t number = range.first; number < range.end; ++number) {
-      if (!has_[worker].insert({range.step, number}).second) continue;
-      SHOAL_ASSIGN(learn::MicroBatch batch, source_(range.step, number));
+    const int64_t begin = range.step * range.local_steps;
+    for (int64_t step = begin; step < begin + range.local_steps; ++step) {
+      SHOAL_TRY(send_examples(worker, step, range.first, range.end));
+    }
+    return {};
+  }
+
+  Status send_examples(int worker, int64_t step, int64_t first, int64_t end) {
+    for (int64_t number = first; number < end; ++number) {
+      if (!has_[worker].insert({step, number}).second) continue;
+      SHOAL_ASSIGN(learn::MicroBatch batch, source_(step, number));
       std::vector<Tensor> tensors{batch.inputs};
       for (const Tensor& target : batch.targets) tensors.push_back(target);
       message::Message message;
       message.mutable_examples()->set_run(run_);
-      message.mutable_examples()->set_step(range.step);
+      message.mutable_examples()->set_step(step);
       message.mutable_examples()->set_number(number);
       for (const Tensor& tensor : tensors) {
         example_bytes_ += static_cast<double>(tensor.bytes().size());
@@ -303,6 +319,7 @@ class Runner {
         return {};
       case Kind::kLost:
         result_.lost.push_back(named(event));
+        is_disturbed_ = options_.repeats;
         has_.erase(event.worker);
         hub_.lose(event.worker, Clock::now());
         return {};
@@ -324,8 +341,9 @@ class Runner {
       }
       const int64_t number = result_.first_step + static_cast<int64_t>(step);
       options_.on_step(number, hub_.losses()[step]);
+      const int64_t next = (number + 1) * lesson_.exchange.local_steps;
       for (auto& [worker, places] : has_) {
-        places.erase(places.begin(), places.lower_bound({number + 1, 0}));
+        places.erase(places.begin(), places.lower_bound({next, 0}));
       }
     }
   }
@@ -337,7 +355,7 @@ class Runner {
   const TrainingRunOptions& options_;
   learn::HubSession hub_;
   uint64_t run_ = 0;
-  bool begun_ = false;
+  bool begun_ = false, is_disturbed_ = false;
   Clock::time_point merged_;   // the last step
   std::set<int> assigned_;     // workers that have a part in this step
   std::set<int64_t> numbers_;  // its micro-batches that were assigned
@@ -354,13 +372,27 @@ class Runner {
 Result<TrainingRun> run_training(Coordinator& coordinator, Device& device, const Lesson& lesson,
                                  const learn::WorkerSession::Source& source,
                                  const TrainingRunOptions& options) {
-  SHOAL_ASSIGN(learn::HubSession hub,
-               learn::HubSession::create(device, lesson.network, lesson.trainer, lesson.exchange,
-                                         options.hub, options.rate));
-  if (!options.resume.empty()) SHOAL_TRY(hub.restore(options.resume));
-  Runner runner(coordinator, lesson, source, options, std::move(hub));
-  SHOAL_TRY(runner.run());
-  return runner.result();
+  constexpr int kMostRepeats = 1000;  // then it goes on with those that stay
+  TrainingRunOptions how = options;
+  how.on_checkpoint = [&](const learn::HubSession::State& state) {
+    if (options.repeats) how.resume = state;
+    return options.on_checkpoint(state);
+  };
+  std::vector<Status> lost;
+  for (int repeats = 0;; ++repeats) {
+    how.repeats = options.repeats && repeats < kMostRepeats;
+    SHOAL_ASSIGN(learn::HubSession hub,
+                 learn::HubSession::create(device, lesson.network, lesson.trainer, lesson.exchange,
+                                           how.hub, how.rate));
+    if (!how.resume.empty()) SHOAL_TRY(hub.restore(how.resume));
+    Runner runner(coordinator, lesson, source, how, std::move(hub));
+    SHOAL_TRY(runner.run());
+    for (const Status& why : runner.lost()) lost.push_back(why);
+    if (runner.is_disturbed()) continue;
+    SHOAL_ASSIGN(TrainingRun run, runner.result());
+    run.lost = std::move(lost);
+    return run;
+  }
 }
 
 }  // namespace shoal::cluster

@@ -7,7 +7,9 @@
 //
 // A worker that is lost, or fails, costs its part of the step, which others compute again. One that
 // is there again is given its lesson and the state, and has a part from the next step on.
-// A hub that is lost goes on from its last checkpoint (TrainingRunOptions::resume).
+// A hub that is lost goes on from its last checkpoint (TrainingRunOptions::resume). So it does
+// where weights are to be the same bit by bit whoever is lost, with any codec (TrainingRunOptions::
+// repeats).
 #pragma once
 
 #include <chrono>
@@ -39,6 +41,9 @@ struct TrainingRunOptions {
   std::function<Status(const learn::HubSession::State&)> on_checkpoint =
       [](const learn::HubSession::State&) { return Status(); };
   learn::HubSession::State resume = {};  // a checkpoint to go on from; empty: none
+  // A worker that is lost takes with it what its codec had carried along. Goes back to the last
+  // checkpoint then, so that all learn as if it had not been lost.
+  bool repeats = false;
   // Between two attempts to reach workers that are lost.
   std::chrono::milliseconds retry_interval{200};
   std::function<void()> begins = [] {};  // the first step does: all that was deployed is there

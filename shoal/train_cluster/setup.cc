@@ -70,6 +70,8 @@ Result<std::unique_ptr<Setup>> Setup::open(const Options& options, Model model,
   if (setup->steps_per_epoch() == 0) return invalid("there are not enough examples for a batch");
   setup->rate_ = fit::schedule_of(options.fit, setup->steps_per_epoch());
   if (options.steps > 0) setup->rate_.total = options.steps;
+  setup->rate_.total -= setup->rate_.total % options.local_steps;
+  if (setup->rate_.total == 0) return invalid("there are fewer steps than local steps");
   return setup;
 }
 
@@ -82,7 +84,7 @@ Setup::Setup(const Options& options, Model model, fit::TrainingData data, Graph 
                fit::training_batches(options.fit, fit::classes_of(network_))) {}
 
 learn::ExchangeOptions Setup::exchange(learn::CodecKind codec) const {
-  return {codec_options(options_, codec), options_.levels};
+  return {codec_options(options_, codec), options_.levels, options_.local_steps, options_.outer};
 }
 
 // Where the codec has the momentum, the optimiser has none.
@@ -93,12 +95,13 @@ train::TrainerOptions Setup::trainer(learn::CodecKind codec) const {
 }
 
 Result<const Batch*> Setup::batch_of(int64_t step) {
-  constexpr size_t kKept = 4;
+  // Workers are given the examples of all local steps one after the other.
+  const size_t most = 4 + static_cast<size_t>(options_.local_steps);
   if (const auto found = kept_.find(step); found != kept_.end()) return &found->second;
   const auto per_epoch = static_cast<int64_t>(batches_.per_epoch());
   SHOAL_ASSIGN(Batch batch, batches_.at(static_cast<uint64_t>(step / per_epoch),
                                         static_cast<size_t>(step % per_epoch)));
-  if (kept_.size() >= kKept) kept_.erase(kept_.begin());
+  if (kept_.size() >= most) kept_.erase(kept_.begin());
   return &(kept_[step] = std::move(batch));
 }
 

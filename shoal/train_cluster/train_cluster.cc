@@ -110,6 +110,7 @@ Status choose(const learn::TrainingSite& site, const learn::TrainingJob& job,
     plan.codec = codecs_of(options).front();
     plan.keeps_awake = options.keep_awake;
   }
+  plan.local_steps = job.most_local_steps;
   decision.codec = plan.codec;
   decision.step_seconds = learn::predict_step(site, job, plan);
   for (size_t i = 0; i < plan.shares.size(); ++i) {
@@ -125,8 +126,10 @@ Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& 
   const auto batch = static_cast<int64_t>(options.fit.batch);
   learn::TrainingSite site{
       .workers = {}, .hub = profile.coordinator, .overlaps = false, .staggers = true};
-  learn::TrainingJob job{
-      .batch = batch, .unit = batch >> options.levels, .may_keep_awake = options.keep_awake};
+  learn::TrainingJob job{.batch = batch,
+                         .unit = batch >> options.levels,
+                         .most_local_steps = options.local_steps,
+                         .may_keep_awake = options.keep_awake};
   std::vector<int> numbers;
   Decision decision;
   decision.single_seconds = 1e300;
@@ -157,6 +160,7 @@ std::string settings_of(const Options& options, CodecKind codec, int64_t steps) 
   settings["micro_batches"] = int64_t{1} << options.levels;
   settings["codec"] = name_of(codec);
   settings["steps"] = steps;
+  settings["local_steps"] = options.local_steps;
   return settings.dump();
 }
 
@@ -165,7 +169,8 @@ void use_checkpoints(const Options& options, const std::string& settings, size_t
                      cluster::TrainingRunOptions& run) {
   if (options.fit.checkpoint.empty()) return;
   const int64_t every = options.fit.checkpoint_every;
-  run.save_every = every > 0 ? every : static_cast<int64_t>(per_epoch);
+  const int64_t steps = every > 0 ? every : static_cast<int64_t>(per_epoch);
+  run.save_every = std::max<int64_t>(steps / options.local_steps, 1);
   run.on_checkpoint = [&options, settings](const learn::HubSession::State& state) {
     return fit::write_checkpoint(
         options.fit.checkpoint, {.progress = {}, .settings = settings, .state = state, .best = {}});
@@ -196,6 +201,9 @@ Status check(const Options& options) {
                    std::to_string(int64_t{1} << std::clamp(options.levels, 0, 62)) +
                    " equal micro-batches");
   }
+  if (options.local_steps < 1 || options.local_steps > 1 << 20) {
+    return invalid("local steps are at least one");
+  }
   const bool is_possible =
       options.fit.penalties.empty() && options.fit.teacher.empty() && options.fit.patience == 0;
   if (is_possible) return {};
@@ -212,6 +220,7 @@ void use_plan(const Decision& decision, const Options& options, size_t workers,
   if (!run.hub.fixed_shares) return;
   constexpr std::chrono::seconds kMostAbsence{10};
   run.return_timeout = kMostAbsence;
+  run.repeats = run.save_every > 0 && decision.codec != CodecKind::kF32;
   run.hub.planned = decision.planned;
   if (!options.fixed_shares) {
     options.on_note("shares stay as planned: a run that is resumed learns the same weights");
@@ -227,17 +236,20 @@ Result<cluster::TrainingRunOptions> run_options(const Options& options, const De
   const train::Schedule& rate = setup.rate();
   const std::string settings = settings_of(options, decision.codec, rate.total);
   cluster::TrainingRunOptions how;
-  how.hub.steps = rate.total;
+  const int64_t local = options.local_steps;
+  how.hub.steps = rate.total / local;
   how.hub.slack = options.slack;
   // A worker that is there but does not answer is given ten times what the slowest step takes.
-  const double longest =
-      10 * connection.dilation() * std::max(decision.single_seconds, decision.step_seconds);
+  const double longest = 10 * connection.dilation() * static_cast<double>(local) *
+                         std::max(decision.single_seconds, decision.step_seconds);
   how.hub.drop_after = std::max<std::chrono::nanoseconds>(
       how.hub.drop_after, std::chrono::nanoseconds(static_cast<int64_t>(1e9 * longest)));
-  how.rate = [rate](int64_t step) { return factor_at(rate, step); };
-  how.ahead = options.ahead ? rate.total : 0;
+  how.rate = [rate, local](int64_t round) { return factor_at(rate, round * local); };
+  how.ahead = options.ahead ? how.hub.steps : 0;
   how.begins = options.begins;
-  how.on_step = options.on_step;
+  how.on_step = [local, then = options.on_step](int64_t round, double loss) {
+    then((round + 1) * local - 1, loss);
+  };
   how.cancelled = options.cancelled;
   use_checkpoints(options, settings, setup.steps_per_epoch(), how);
   SHOAL_ASSIGN(how.resume, read_state(options, settings));
@@ -245,13 +257,15 @@ Result<cluster::TrainingRunOptions> run_options(const Options& options, const De
   return how;
 }
 
-Figures figures_of(const cluster::TrainingRun& run, const Decision& decision, double dilation) {
-  Figures figures{.steps = run.first_step + std::ssize(run.losses),
-                  .resumed_at = run.first_step,
+Figures figures_of(const cluster::TrainingRun& run, const Decision& decision, int64_t local,
+                   double dilation) {
+  const auto steps = static_cast<double>(local);  // of one of the run's
+  Figures figures{.steps = local * (run.first_step + std::ssize(run.losses)),
+                  .resumed_at = local * run.first_step,
                   .predicted_seconds = decision.step_seconds,
                   .single_seconds = decision.single_seconds,
-                  .bytes = std::max(run.sent_bytes, run.received_bytes),
-                  .example_bytes = run.example_bytes,
+                  .bytes = std::max(run.sent_bytes, run.received_bytes) / steps,
+                  .example_bytes = run.example_bytes / steps,
                   .workers = run.workers,
                   .together = decision.together,
                   .codec = decision.codec,
@@ -262,8 +276,8 @@ Figures figures_of(const cluster::TrainingRun& run, const Decision& decision, do
                   .lost_norms = run.lost_norms};
   // One worker alone needs no hub: what it computes is what a step takes.
   const std::vector<double>& times = run.workers > 1 ? run.step_seconds : run.computed_seconds;
-  figures.step_seconds = median_step(times) / dilation;
-  figures.mean_seconds = mean_step(times) / dilation;
+  figures.step_seconds = median_step(times) / (dilation * steps);
+  figures.mean_seconds = mean_step(times) / (dilation * steps);
   return figures;
 }
 
@@ -285,7 +299,7 @@ Result<Figures> train_with(cluster::ClusterConnection& connection, Device& devic
           [&](int64_t step, int64_t number) { return setup.examples(step, number); }, how));
   awake.reset();
 
-  Figures figures = figures_of(run, decision, connection.dilation());
+  Figures figures = figures_of(run, decision, options.local_steps, connection.dilation());
   SHOAL_ASSIGN(figures.evaluation, setup.evaluate(device, run.network));
   const bool is_done = figures.steps == setup.rate().total;
   if (is_done && !options.fit.out.empty()) {

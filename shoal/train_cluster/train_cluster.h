@@ -14,6 +14,7 @@
 #include "shoal/fit/evaluation.h"
 #include "shoal/fit/training_data.h"
 #include "shoal/fit/training_options.h"
+#include "shoal/learn/exchange/step_codec.h"
 #include "shoal/learn/schedule/scheduler.h"
 #include "shoal/models/model.h"
 
@@ -23,6 +24,10 @@ struct Options {
   fit::TrainingOptions fit = {};  // of the network, the data and the optimiser
   int64_t steps = 0;              // 0: as many as the epochs have
   int levels = 3;                 // 2^levels micro-batches, of which shares consist
+  // Steps that each worker takes by itself before they exchange what they learned; the merged
+  // difference is followed by the outer rule (learn::Replica). 1: every step is exchanged.
+  int64_t local_steps = 1;
+  learn::OuterRule outer = {.rate = 0.7f, .momentum = 0.9f};
   // Nothing: that with the shortest step, of those that lose little.
   std::optional<learn::CodecKind> codec = learn::CodecKind::kF32;
   bool keep_awake = true;  // radios, for as long as training takes

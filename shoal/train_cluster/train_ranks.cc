@@ -144,6 +144,9 @@ Result<Figures> train_as_rank(const RankGroup& group, Device& device, const Opti
   if (options.fit.resume || !options.fit.checkpoint.empty()) {
     return Status(Code::kUnsupported, "ranks that are lost end the run: there are no checkpoints");
   }
+  if (options.local_steps > 1) {
+    return Status(Code::kUnsupported, "ranks exchange every step: there are no local steps");
+  }
   auto setup = Setup::open(options);
   Result<RankTraining> training =
       setup.ok() ? prepare(group, device, options, **setup) : Result<RankTraining>(setup.status());

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Kills the hub of a training run again and again; what is learned is what a run learns that nobody disturbed.
 
-usage: hub_kills.py SHOAL [--kills 20] [--workers 3] [--steps 60] [--codecs 1bit topk] [--seed 1]
+usage: hub_kills.py SHOAL [--kills 20] [--workers 3] [--steps 60] [--codecs 1bit topk] [--seed 1] [--more local-steps 4]
 
 Workers are processes that outlive the hub. The last line is a JSON object; the exit status is 1 where weights differ.
 """
@@ -21,16 +21,17 @@ from digit_scripts import write_digits  # noqa: E402
 
 
 class Training:
-    def __init__(self, workers, folder, data, codec, steps):
+    def __init__(self, workers, folder, data, codec, steps, more):
         self.workers, self.checkpoint = workers, folder / f"{codec}.safetensors"
-        self.words = ["train", "zoo:lenet5", "--data", str(data), "--format", "npy", "--cluster", "--all-workers",
-                      "--fixed-shares", "--codec", codec, "--steps", str(steps), "--batch", "32", "--seed", "3", "--json"]
+        self.words = ["train", "zoo:lenet5", "--data", str(data), "--format", "npy", "--cluster", "--codec", codec,
+                      "--steps", str(steps), "--batch", "32", "--seed", "3", "--json", "--checkpoint-every", "4", *more]
 
     def whole(self):
-        return json.loads(self.workers.call(*self.words).splitlines()[-1])
+        undisturbed = self.checkpoint.with_suffix(".whole")
+        return json.loads(self.workers.call(*self.words, "--checkpoint", str(undisturbed)).splitlines()[-1])
 
     def resumed(self):
-        return [*self.words, "--checkpoint", str(self.checkpoint), "--checkpoint-every", "3", "--resume"]
+        return [*self.words, "--checkpoint", str(self.checkpoint), "--resume"]
 
     def kill_after(self, seconds):
         """Whether it was still running then."""
@@ -45,8 +46,8 @@ class Training:
         return json.loads(self.workers.call(*self.resumed()).splitlines()[-1])
 
 
-def compare(workers, folder, data, codec, steps, kills, rng):
-    training = Training(workers, folder, data, codec, steps)
+def compare(workers, folder, data, codec, options, rng):
+    training, kills = Training(workers, folder, data, codec, options.steps, options.more), options.kills
     begin = time.monotonic()
     whole = training.whole()
     taken = time.monotonic() - begin
@@ -72,7 +73,9 @@ def main():
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--codecs", nargs="+", default=["1bit", "topk"])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--more", nargs="+", default=[], help="further flags of train, without their dashes")
     options = parser.parse_args()
+    options.more = [word if word[0].isdigit() else f"--{word}" for word in options.more]
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         data = folder / "digits"
@@ -80,8 +83,7 @@ def main():
         names = [f"worker-{i}" for i in range(options.workers)]
         with Workers(str(options.shoal.resolve()), folder, names) as workers:
             rng = random.Random(options.seed)
-            results = [compare(workers, folder, data, codec, options.steps, options.kills, rng)
-                       for codec in options.codecs]
+            results = [compare(workers, folder, data, codec, options, rng) for codec in options.codecs]
     print(json.dumps(results))
     sys.exit(0 if all(result["equal"] for result in results) else 1)
 

@@ -199,6 +199,37 @@ TEST(Training, WaitsForTheWorkersOfItsCheckpoint) {
   EXPECT_EQ(rest->hash, whole->hash);
 }
 
+// And a worker that is lost costs the steps since the last checkpoint, and no bit, with any codec.
+TEST(Training, RepeatsWhatALostWorkerHadCarriedAlong) {
+  const Lesson lesson = make_lesson(learn::CodecKind::kOneBit);
+  Cluster cluster(3);
+  TrainingRunOptions options = options_for(3);
+  options.hub.fixed_shares = true;
+  const auto whole = trained(cluster, lesson, options);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  options.save_every = 2;
+  options.return_timeout = std::chrono::minutes(1);
+  bool is_lost = false;
+  options.on_step = [&](int64_t step, double) {
+    if (step != 2 || std::exchange(is_lost, true)) return;
+    cluster.start(1);  // in the place of the one that was there
+    EXPECT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
+  };
+  for (const bool repeats : {true, false}) {
+    is_lost = false;
+    options.repeats = repeats;
+    const auto run = trained(cluster, lesson, options);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_EQ(run->lost.size(), 1u);
+    EXPECT_EQ(run->first_step + std::ssize(run->losses), kSteps);
+    if (repeats) {
+      EXPECT_EQ(run->hash, whole->hash);
+    } else {
+      EXPECT_NE(run->hash, whole->hash);
+    }
+  }
+}
+
 TEST(Training, RefusesACheckpointOfAnotherRun) {
   Cluster cluster(1);
   TrainingRunOptions options = options_for(1);

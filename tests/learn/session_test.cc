@@ -105,6 +105,95 @@ TEST_F(Sessions, DropWhatCameFromOtherWeights) {
   EXPECT_EQ(calm.handle(LateMessage{5}).code(), Code::kCorrupt);
 }
 
+// Local steps of one worker, whose sum is taken as it is, are steps of a trainer.
+TEST_F(Sessions, StepLocallyAsATrainerDoes) {
+  SimulatedTrainingOptions options = with(1);
+  options.exchange.levels = 0;
+  options.exchange.local_steps = 3;
+  options.exchange.outer = {.rate = 1};
+  options.hub.steps = 1;
+  SimulatedTraining training(*device_, task_, options);
+  const Status status = training.run();
+  ASSERT_TRUE(status.ok()) << status.message();
+  auto trainer = train::Trainer::create(*device_, task_.network, task_.trainer);
+  ASSERT_TRUE(trainer.ok());
+  for (int64_t step = 0; step < 3; ++step) {
+    const auto batch = make_micro_batch(step, 0);
+    ASSERT_TRUE(trainer->step(batch->inputs, batch->targets).ok());
+  }
+  for (const auto& [name, tensor] : training.learned()) {
+    const Tensor wanted = trainer->learned().at(name);
+    for (size_t i = 0; i < tensor.data<float>().size(); ++i) {
+      ASSERT_NEAR(tensor.data<float>()[i], wanted.data<float>()[i], 1e-6) << name;
+    }
+  }
+}
+
+// They learn the same whoever kills the hub: the outer rule's memory is in the checkpoint.
+TEST_F(Sessions, LearnInLocalSteps) {
+  for (const CodecKind kind : {CodecKind::kF32, CodecKind::kOneBit}) {
+    SimulatedTrainingOptions options = with(3, kind);
+    options.exchange.local_steps = 4;
+    options.exchange.outer = {.rate = 0.7f, .momentum = 0.5f};
+    options.hub.fixed_shares = true;
+    options.hub.steps = 10;
+    SimulatedTraining training(*device_, task_, options);
+    const Status status = training.run();
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_LT(training.losses().back(), 0.5 * training.losses().front()) << name_of(kind);
+    options.faults = {.hub_kills = 3};
+    EXPECT_EQ(trained(options), training.hash()) << name_of(kind);
+    options.hub.slack = 1.05;
+    options.computing.assign(3, std::chrono::milliseconds(100));
+    options.straggler = 10;
+    options.hub.fixed_shares = false;
+    trained(options);
+  }
+}
+
+// The mean time of a step, without the first ones, in which speeds are not known yet.
+double mean_step(const SimulatedTraining& training) {
+  constexpr size_t kFirst = 8;
+  const std::vector<chaos::Time>& merges = training.merges();
+  const std::chrono::duration<double> all = merges.back() - merges[kFirst];
+  return all.count() / static_cast<double>(merges.size() - 1 - kFirst);
+}
+
+// B12: where a step need not be complete, one worker that is ten times slower, another in each
+// step, costs little; what it computes comes later.
+TEST_F(Sessions, DoNotWaitForStragglers) {
+  SimulatedTrainingOptions options = with(8, CodecKind::kOneBit);
+  options.exchange.levels = 5;
+  options.hub.steps = 40;
+  options.computing.assign(8, std::chrono::milliseconds(100));
+  const auto step_of = [&](double straggler, double slack) {
+    options.straggler = straggler;
+    options.hub.slack = slack;
+    SimulatedTraining training(*device_, task_, options);
+    EXPECT_TRUE(training.run().ok());
+    return mean_step(training);
+  };
+  const double calm = step_of(1, 1.05);
+  EXPECT_LE(step_of(10, 1.05), 1.15 * calm);
+  EXPECT_GT(step_of(10, 0), 4 * calm) << "a step that waits for all";
+}
+
+// B9: workers whose speeds are 1 : 2 : 4 : 8 learn as fast as all of them together could.
+TEST_F(Sessions, ShareStepsBySpeed) {
+  SimulatedTrainingOptions options = with(4);
+  options.exchange.levels = 6;
+  options.hub.steps = 12;
+  double speeds = 0;
+  for (const int speed : {1, 2, 4, 8}) {
+    options.computing.push_back(std::chrono::milliseconds(800 / speed));
+    speeds += speed / 0.8;
+  }
+  SimulatedTraining training(*device_, task_, options);
+  const Status status = training.run();
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_GE(64 / mean_step(training), 0.95 * speeds);
+}
+
 // B12: codecs and stragglers change what is learned, but all replicas stay equal and learn.
 TEST_F(Sessions, LearnWithACodecAndWithoutStragglers) {
   for (const CodecKind kind : {CodecKind::kF32, CodecKind::kOneBit, CodecKind::kQsgd}) {

@@ -48,8 +48,13 @@ void FederatedFlags::add_to(Command& command) {
       ->capture_default_str();
   add("--rounds", options.rounds, "Rounds")->check(positive())->capture_default_str();
   add("--local-epochs", epochs, "Of a client in a round")->check(positive())->capture_default_str();
-  add("--local-steps", options.local_steps, "Steps of a client in a round, in place of epochs")
-      ->check(positive());
+  command
+      .add_option(
+          "--local-steps", options.local_steps,
+          "Steps of a client in a round, in place of epochs; or with --cluster, of a worker "
+          "before it sends what it learned")
+      ->check(positive())
+      ->group(kFederated);
   add("--mu", mu, "Pull of FedProx towards the server's weights; default: 1")
       ->check(not_negative());
   add("--evaluate-every", options.evaluate_every, "Rounds between two evaluations")

@@ -139,6 +139,9 @@ Outcome train(const TrainFlags& flags) {
   if (!together && flags.together.codec != "f32") {
     return {Exit::kUsage, "--codec needs --cluster or --federated"};
   }
+  if (!together && flags.federated.options.local_steps > 0) {
+    return {Exit::kUsage, "--local-steps needs --cluster or --federated"};
+  }
   if (!flags.together.network.empty()) return train_on_cluster(flags);
   if (flags.federated.given) return train_federated(flags);
   if (flags.options.out.empty()) return {Exit::kUsage, "--out is required"};

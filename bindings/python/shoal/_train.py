@@ -144,6 +144,7 @@ def _train_on_cluster(
     folder: str,
     threads: int,
 ) -> TrainingResult:
+    batch = options["batch"]  # options are taken out of the dictionary
     with tempfile.TemporaryDirectory() as scratch:
         path = os.path.join(scratch, "model.onnx") if out is None else os.fspath(out)
         facts = _core._train_on_cluster(
@@ -165,7 +166,7 @@ def _train_on_cluster(
         evaluation=_evaluation(facts["evaluation"]),
         epochs=(),
         stopped="done",
-        images_per_second=options["batch"] / done["step_seconds"] if done["step_seconds"] else 0.0,
+        images_per_second=batch / done["step_seconds"] if done["step_seconds"] > 0 else 0.0,
         skipped=(),
         cluster=ClusterTraining(lost=lost, **done),
     )
@@ -209,8 +210,8 @@ def train(
     memory_bytes, feature_cache_bytes, from_scratch, checkpoint_every.
 
     ``cluster`` is the folder of a cluster whose workers train, or True for this user's; this
-    process is the hub. Further ``options`` are then steps, codec, micro_batches, all_workers,
-    fixed_shares, slack and let_sleep, as for 'shoal train --cluster'. There are no epochs:
+    process is the hub. Further ``options`` are then steps, codec, micro_batches, local_steps,
+    all_workers, fixed_shares, slack and let_sleep, as for 'shoal train --cluster'. No epochs:
     ``TrainingResult.cluster`` says what the workers did. ``device`` and ``on_epoch`` are for one
     device alone.
 

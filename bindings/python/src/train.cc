@@ -208,6 +208,7 @@ py::dict train(const Model& model, const PyDataset& training, const PyDataset* h
 train_cluster::Options take_cluster_options(py::dict& named) {
   train_cluster::Options o;
   take(named, "steps", o.steps);
+  take(named, "local_steps", o.local_steps);
   int64_t micro_batches = int64_t{1} << o.levels;
   take(named, "micro_batches", micro_batches);
   for (o.levels = 0; int64_t{1} << o.levels < micro_batches && o.levels < 13;) ++o.levels;

@@ -46,7 +46,8 @@ SimulatedTraining::~SimulatedTraining() = default;
 
 // Of the run without faults, or somewhat more.
 Time SimulatedTraining::expected_time() const {
-  const int64_t each = options_.exchange.micro_batches() / options_.workers + 1;
+  const int64_t each =
+      (options_.exchange.micro_batches() / options_.workers + 1) * options_.exchange.local_steps;
   return options_.hub.steps * (each * kMostCompute + 4 * kMostDelay);
 }
 
@@ -172,7 +173,9 @@ void SimulatedTraining::note_merges() {
   const size_t merges = hub_->losses().size();
   if (merges == merges_seen_) return;
   figures_.steps += static_cast<int64_t>(merges - merges_seen_);
+  merges_.resize(merges_.size() + merges - merges_seen_, clock_.now());
   merges_seen_ = merges;
+  change_straggler();
   if (!lost_since_) return;
   figures_.longest_recovery = std::max(figures_.longest_recovery, clock_.now() - *lost_since_);
   lost_since_.reset();
@@ -202,6 +205,7 @@ void SimulatedTraining::deliver(size_t i, std::vector<std::byte> bytes) {
     workers_[i].damage = figures_.damages;
   }
   if (std::holds_alternative<learn::StateMessage>(*message)) workers_[i].damage = 0;
+  if (std::holds_alternative<learn::AssignMessage>(*message)) workers_[i].seconds = 0;
   note(session.handle(*message));
   answer(i);
   work(i);
@@ -212,22 +216,64 @@ void SimulatedTraining::work(size_t i) {
   Worker& worker = workers_[i];
   if (!worker.session->has_work() || worker.is_working) return;
   worker.is_working = true;
-  clock_.after(random_.between(Time(kLeastCompute), Time(kMostCompute)),
-               [this, i, life = worker.life] {
-                 Worker& same = workers_[i];
-                 if (same.life != life) return;
-                 same.is_working = false;
-                 if (!same.session->has_work()) return;
-                 ++figures_.micro_batches;
-                 note(same.session->work());
-                 answer(i);
-                 work(i);
-               });
+  worker.left = 1;
+  worker.began = clock_.now();
+  worker.computing = options_.computing.empty()
+                         ? random_.between(Time(kLeastCompute), Time(kMostCompute))
+                         : options_.computing[i];
+  go_on_working(i);
 }
+
+Time SimulatedTraining::pace_of(size_t i) const {
+  const double times = i == slow_ ? options_.straggler : 1;
+  return Time(static_cast<int64_t>(times * static_cast<double>(workers_[i].computing.count())));
+}
+
+void SimulatedTraining::go_on_working(size_t i) {
+  Worker& worker = workers_[i];
+  worker.since = clock_.now();
+  const Time takes(static_cast<int64_t>(worker.left * static_cast<double>(pace_of(i).count())));
+  clock_.after(takes, [this, i, life = worker.life, ticket = ++worker.ticket] {
+    Worker& same = workers_[i];
+    if (same.life != life || same.ticket != ticket) return;
+    same.is_working = false;
+    if (!same.session->has_work()) return;
+    same.seconds += std::chrono::duration<double>(clock_.now() - same.began).count();
+    ++figures_.micro_batches;
+    note(same.session->work());
+    answer(i);
+    work(i);
+  });
+}
+
+// The one that was slow computes the rest of its micro-batch as fast as it should, and another one
+// is slow from now on.
+void SimulatedTraining::change_straggler() {
+  if (options_.straggler == 1) return;
+  for (Worker& worker : workers_) {
+    const auto i = static_cast<size_t>(&worker - workers_.data());
+    const std::chrono::duration<double> passed = clock_.now() - worker.since;
+    const std::chrono::duration<double> whole = pace_of(i);
+    if (worker.is_working) worker.left = std::max(0.0, worker.left - passed / whole);
+  }
+  slow_ = slow_ ? (*slow_ + 1) % workers_.size() : 0;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i].is_working) go_on_working(i);
+  }
+}
+
+std::map<std::string, Tensor> SimulatedTraining::learned() const {
+  return hub_->replica().trainer().learned();
+}
+
+Graph SimulatedTraining::network() const { return *hub_->replica().trainer().network(); }
 
 void SimulatedTraining::answer(size_t i) {
   Worker& worker = workers_[i];
-  for (const learn::ToHub& message : worker.session->take_messages()) {
+  for (learn::ToHub& message : worker.session->take_messages()) {
+    if (auto* const push = std::get_if<learn::PushMessage>(&message)) {
+      push->seconds = worker.seconds;
+    }
     clock_.after(delay(worker.last_out), [this, i, bytes = encode(message), life = worker.life,
                                           hub = hub_life_, damage = worker.damage] {
       if (workers_[i].life != life || hub_life_ != hub || !hub_ || is_over_) return;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,11 @@ struct SimulatedTrainingOptions {
   int workers = 1;
   int64_t save_every = 1;  // steps between checkpoints
   TrainingFaults faults = {};
+  // What each worker takes for a micro-batch; empty: another time for each micro-batch.
+  std::vector<Time> computing = {};
+  // In each step another worker takes so many times as long. None in the first, which tells how
+  // fast they are.
+  double straggler = 1;
   uint64_t seed = 1;
 };
 
@@ -65,6 +71,10 @@ class SimulatedTraining {
   const TrainingFigures& figures() const { return figures_; }
   const std::vector<double>& losses() const { return losses_; }  // of the last hub
   uint64_t hash() const { return hash_; }                        // of what was learned
+  const std::vector<Time>& merges() const { return merges_; }    // when steps were merged
+  // What was learned, and the network with it. REQUIRES: run() is OK.
+  std::map<std::string, Tensor> learned() const;
+  Graph network() const;
   Time now() const { return clock_.now(); }
 
  private:
@@ -73,8 +83,14 @@ class SimulatedTraining {
     int life = 0;
     bool is_member = false;  // joined a hub that was not over
     bool is_working = false;
-    int damage = 0;  // its number, since the worker was last sent the state; 0: none
-    int found = 0;   // the last damage of which the hub was told
+    double left = 0;     // of the micro-batch that it computes
+    Time computing{0};   // what that takes, where it is no straggler
+    Time began{0};       // when it began
+    double seconds = 0;  // that it computed for its assignment
+    Time since{0};       // when `left` was so much
+    int64_t ticket = 0;  // of the event that ends it
+    int damage = 0;      // its number, since the worker was last sent the state; 0: none
+    int found = 0;       // the last damage of which the hub was told
     Time last_in{0}, last_out{0};
   };
 
@@ -90,6 +106,9 @@ class SimulatedTraining {
   void send_letters();
   void deliver(size_t i, std::vector<std::byte> message);
   void work(size_t i);
+  void go_on_working(size_t i);
+  void change_straggler();
+  Time pace_of(size_t i) const;
   void answer(size_t i);
   void note_merges();
   Status check_end() const;
@@ -104,7 +123,9 @@ class SimulatedTraining {
   std::unique_ptr<learn::HubSession> hub_;  // none while it is dead
   int hub_life_ = 0;
   bool is_over_ = false;
-  size_t merges_seen_ = 0;  // of this hub
+  size_t merges_seen_ = 0;      // of this hub
+  std::optional<size_t> slow_;  // the worker that is the straggler now
+  std::vector<Time> merges_;
   std::optional<learn::HubSession::State> disk_;
   std::vector<Worker> workers_;
   int damages_left_ = 0, stalls_left_ = 0;

@@ -51,6 +51,10 @@ SimulatedTrainingOptions options_of(uint64_t seed) {
                     .hub_kills = static_cast<int>(random.between(0, 2)),
                     .damages = static_cast<int>(random.between(0, 2)),
                     .stalls = static_cast<int>(random.between(0, 3))};
+  if (random.between(0, 3) == 0) {
+    options.exchange.local_steps = random.between(2, 3);
+    options.exchange.outer = {.rate = 0.7f, .momentum = 0.5f};
+  }
   const auto codecs = learn::all_codecs();
   switch (random.between(0, 3)) {
     case 0:
@@ -75,7 +79,9 @@ SimulatedTrainingOptions options_of(uint64_t seed) {
 // Whether the weights must be those of the run without faults.
 bool is_comparable(const SimulatedTrainingOptions& options) {
   if (options.hub.slack > 0) return false;
-  return options.exchange.codec.kind == CodecKind::kF32 || options.hub.fixed_shares;
+  const bool is_exact =
+      options.exchange.codec.kind == CodecKind::kF32 && options.exchange.local_steps == 1;
+  return is_exact || options.hub.fixed_shares;
 }
 
 // What a fault may cost, in micro-batches that are computed again. A straggler computes what is
@@ -89,11 +95,12 @@ std::string excess_of(const SimulatedTrainingOptions& options, const TrainingFig
   }
   const int64_t faults = figures.kills + figures.hub_kills + figures.damages;
   const int64_t allowed = options.hub.steps + figures.hub_steps_lost + faults;
-  if (figures.micro_batches > allowed * options.exchange.micro_batches()) {
+  const int64_t of_step = options.exchange.micro_batches() * options.exchange.local_steps;
+  if (figures.micro_batches > allowed * of_step) {
     return "a fault cost more than one step";
   }
   const bool others_are_there = options.workers > figures.kills;
-  if (others_are_there && figures.longest_recovery > kMostRecovery) {
+  if (others_are_there && figures.longest_recovery > kMostRecovery * options.exchange.local_steps) {
     return "the next step after a loss took longer than a second";
   }
   return {};
@@ -107,10 +114,10 @@ TrainingHistories::TrainingHistories(Device& device)
 
 Result<uint64_t> TrainingHistories::hash_without_faults(SimulatedTrainingOptions options) {
   std::string key;
-  for (const int64_t part :
-       {static_cast<int64_t>(options.exchange.codec.kind),
-        static_cast<int64_t>(options.exchange.levels), options.hub.steps,
-        static_cast<int64_t>(options.workers), std::ssize(options.hub.planned)}) {
+  for (const int64_t part : {static_cast<int64_t>(options.exchange.codec.kind),
+                             static_cast<int64_t>(options.exchange.levels), options.hub.steps,
+                             static_cast<int64_t>(options.workers), std::ssize(options.hub.planned),
+                             options.exchange.local_steps}) {
     key += std::to_string(part) + " ";
   }
   const auto found = calm_.find(key);

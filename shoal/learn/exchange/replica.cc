@@ -1,8 +1,23 @@
 #include "shoal/learn/exchange/replica.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "shoal/base/hash.h"
 
 namespace shoal::learn {
+namespace {
+
+constexpr std::string_view kOuter = "outer/";
+
+std::vector<Tensor> scaled(std::span<const Tensor> tensors, double factor) {
+  std::vector<Tensor> copies;
+  for (const Tensor& tensor : tensors) copies.push_back(tensor.clone());
+  scale_tensors(copies, static_cast<float>(factor));
+  return copies;
+}
+
+}  // namespace
 
 uint64_t hash_of_learned(const train::Trainer& trainer) {
   std::vector<uint64_t> hashes;
@@ -24,6 +39,11 @@ Result<Replica> Replica::create(Device& device, const Graph& network,
   if (exchange.levels < 0 || exchange.levels > 20) {
     return invalid("a step has 1 to 2^20 micro-batches");
   }
+  const bool has_rule =
+      exchange.outer.rate > 0 && exchange.outer.momentum >= 0 && exchange.outer.momentum < 1;
+  if (exchange.local_steps < 1 || (exchange.local_steps > 1 && !has_rule)) {
+    return invalid("local steps are at least one, and need an outer rate and momentum");
+  }
   SHOAL_ASSIGN(train::Trainer trainer, train::Trainer::create(device, network, options));
   SHOAL_ASSIGN(StepCodec codec, StepCodec::create(exchange.codec, step_types_of(trainer)));
   SHOAL_ASSIGN(StepCodec merged, StepCodec::create(exchange.codec, step_types_of(trainer)));
@@ -32,9 +52,11 @@ Result<Replica> Replica::create(Device& device, const Graph& network,
 
 // Each micro-batch is divided by the number of all, a power of two, before anything is added: its
 // bits do not depend on who computes it.
-Status Replica::compute(int64_t number, const Tensor& inputs, std::span<const Tensor> targets) {
+Status Replica::compute(int64_t number, const Tensor& inputs, std::span<const Tensor> targets,
+                        int64_t local) {
   const auto scale = 1.0f / static_cast<float>(exchange_.micro_batches());
-  SHOAL_ASSIGN(const float loss, trainer_.compute(inputs, targets, static_cast<uint64_t>(number)));
+  const auto part = static_cast<uint64_t>(local * micro_batches() + number);
+  SHOAL_ASSIGN(const float loss, trainer_.compute(inputs, targets, part));
   std::vector<Tensor> tensors;
   for (const Tensor& gradient : trainer_.gradients()) tensors.push_back(gradient.clone());
   for (const Tensor& statistic : trainer_.measured()) tensors.push_back(statistic.clone());
@@ -44,36 +66,152 @@ Status Replica::compute(int64_t number, const Tensor& inputs, std::span<const Te
   return {};
 }
 
-Result<Contribution> Replica::push() {
+Result<std::pair<int64_t, int64_t>> Replica::range() const {
   const auto& nodes = sum_.nodes();
   if (nodes.empty()) return invalid("there is no micro-batch to send");
-  Contribution contribution{
-      .first = nodes.begin()->first, .end = nodes.rbegin()->second.first.end(), .loss = loss_};
-  if (contribution.end - contribution.first != sum_.leaves()) {
-    return invalid("the micro-batches of a worker are not one after the other");
-  }
+  const std::pair range(nodes.begin()->first, nodes.rbegin()->second.first.end());
+  if (range.second - range.first == sum_.leaves()) return range;
+  return invalid("the micro-batches of a worker are not one after the other");
+}
+
+std::vector<Tensor> Replica::total() const {
   std::vector<Tensor> total;
-  for (const auto& [first, node] : nodes) {
-    if (codec_.is_exact()) {
-      SHOAL_TRY(codec_.encode(node.second, contribution.message));
-    } else if (total.empty()) {
+  for (const auto& [first, node] : sum_.nodes()) {
+    if (total.empty()) {
       total = node.second;
     } else {
       add_tensors(total, node.second);
     }
   }
-  if (!codec_.is_exact()) SHOAL_TRY(codec_.encode(total, contribution.message));
+  return total;
+}
+
+Result<Contribution> Replica::push() {
+  if (round_) return push_round();
+  SHOAL_ASSIGN(const auto range, this->range());
+  Contribution contribution{.first = range.first, .end = range.second, .loss = loss_};
+  if (codec_.is_exact()) {
+    for (const auto& [first, node] : sum_.nodes()) {
+      SHOAL_TRY(codec_.encode(node.second, contribution.message));
+    }
+  } else {
+    SHOAL_TRY(codec_.encode(total(), contribution.message));
+  }
   abandon();
+  return contribution;
+}
+
+Status Replica::step_locally(double rate_factor) {
+  SHOAL_ASSIGN(const auto range, this->range());
+  if (!round_) {
+    round_.emplace();
+    for (const auto& [name, tensor] : trainer_.state()) round_->state[name] = tensor.clone();
+  }
+  std::tie(round_->first, round_->end) = range;
+  const std::vector<Tensor> mean =
+      scaled(total(), static_cast<double>(micro_batches()) / static_cast<double>(sum_.leaves()));
+  size_t i = 0;
+  for (Tensor& gradient : trainer_.gradients()) gradient = mean[i++];
+  for (Tensor& statistic : trainer_.measured()) statistic = mean[i++];
+  SHOAL_TRY(trainer_.update(rate_factor));
+  round_->loss += std::exchange(loss_, 0);
+  round_->steps += 1;
+  sum_.clear();
+  return {};
+}
+
+// The way back to where the round began, and statistics as they are now.
+std::vector<Tensor> Replica::learned_in_round() const {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < trainer_.parameters().size(); ++i) {
+    tensors.push_back(round_->state.at(trainer_.parameters()[i]).clone());
+    const auto from = tensors.back().data<float>();
+    const std::span<const float> now = trainer_.weights()[i].data<float>();
+    for (size_t k = 0; k < from.size(); ++k) from[k] -= now[k];
+  }
+  for (const Tensor& statistic : trainer_.statistics()) tensors.push_back(statistic.clone());
+  return tensors;
+}
+
+Status Replica::end_round() {
+  const Round round = *std::exchange(round_, std::nullopt);
+  abandon();
+  return trainer_.restore(round.state);
+}
+
+// With an exact codec in as many parts as the hub expects of these micro-batches.
+Result<Contribution> Replica::push_round() {
+  Contribution contribution{
+      .first = round_->first, .end = round_->end, .loss = round_->loss / round_->steps};
+  const auto all = static_cast<double>(micro_batches());
+  const std::vector<Tensor> learned = learned_in_round();
+  SHOAL_TRY(end_round());
+  const auto encode = [&](int64_t count) {
+    return codec_.encode(scaled(learned, static_cast<double>(count) / all), contribution.message);
+  };
+  if (codec_.is_exact()) {
+    for (const Subtree& node : subtrees_of(contribution.first, contribution.end)) {
+      SHOAL_TRY(encode(node.end() - node.first()));
+    }
+  } else {
+    SHOAL_TRY(encode(contribution.end - contribution.first));
+  }
   return contribution;
 }
 
 void Replica::abandon() {
   sum_.clear();
+  round_.reset();
   loss_ = 0;
 }
 
-Result<uint64_t> Replica::pull(std::span<const std::byte> merged, double rate_factor) {
+// The weights are those of the trainer: tensors share their memory.
+Status Replica::follow(std::span<const Tensor> tensors, const OuterRule& outer) {
+  std::vector<Tensor> weights = trainer_.weights();
+  if (!outer_) {
+    outer_.emplace(
+        train::OptimizerOptions{
+            .rate = outer.rate, .momentum = outer.momentum, .nesterov = outer.momentum > 0},
+        trainer_.parameters());
+    SHOAL_TRY(outer_->restore(std::exchange(was_outer_, {}), weights));
+  }
+  SHOAL_TRY(outer_->update(weights, tensors.first(weights.size())));
+  std::vector<Tensor> statistics = trainer_.statistics();
+  for (size_t i = 0; i < statistics.size(); ++i) {
+    std::ranges::copy(tensors[weights.size() + i].bytes(), statistics[i].bytes().begin());
+  }
+  return {};
+}
+
+std::map<std::string, Tensor> Replica::state() const {
+  std::map<std::string, Tensor> state = trainer_.state();
+  for (const auto& [name, tensor] : outer_ ? outer_->state() : was_outer_) {
+    state[std::string(kOuter) + name] = tensor;
+  }
+  return state;
+}
+
+Status Replica::restore(const std::map<std::string, Tensor>& state) {
+  std::map<std::string, Tensor> trainer;
+  outer_.reset();
+  was_outer_.clear();
+  for (const auto& [name, tensor] : state) {
+    if (name.starts_with(kOuter)) {
+      was_outer_[name.substr(kOuter.size())] = tensor.clone();
+    } else {
+      trainer[name] = tensor;
+    }
+  }
+  return trainer_.restore(trainer);
+}
+
+Result<uint64_t> Replica::pull(std::span<const std::byte> merged, double rate_factor,
+                               const OuterRule& outer) {
   SHOAL_ASSIGN(const std::vector<Tensor> tensors, merged_.decode(merged));
+  if (outer.rate > 0) {
+    SHOAL_TRY(follow(tensors, outer));
+    return hash_of_learned(trainer_);
+  }
   size_t i = 0;
   for (Tensor& gradient : trainer_.gradients()) gradient = tensors[i++];
   for (Tensor& statistic : trainer_.measured()) statistic = tensors[i++];
@@ -91,8 +229,17 @@ Status Replica::carry(const Contribution& late) {
   return {};
 }
 
-Status Replica::carry_unsent() {
-  for (const auto& [first, node] : sum_.nodes()) SHOAL_TRY(codec_.carry(node.second));
+Status Replica::carry_unsent(bool is_local) {
+  if (round_) {
+    const double share = static_cast<double>(round_->end - round_->first);
+    const std::vector<Tensor> learned =
+        scaled(learned_in_round(), share / static_cast<double>(micro_batches()));
+    SHOAL_TRY(end_round());
+    return codec_.carry(learned);
+  }
+  if (!is_local) {
+    for (const auto& [first, node] : sum_.nodes()) SHOAL_TRY(codec_.carry(node.second));
+  }
   abandon();
   return {};
 }

@@ -14,10 +14,21 @@ struct StepTypes {
   std::vector<TensorType> gradients, statistics;
 };
 
+// How the sum of what replicas learned in local steps is followed: by Nesterov momentum.
+struct OuterRule {
+  float rate = 0;  // 0: there are no local steps, and the trainer's own rule follows the gradient
+  float momentum = 0;
+
+  friend bool operator==(const OuterRule&, const OuterRule&) = default;
+};
+
 // How the micro-batches of a step are shared and sent.
 struct ExchangeOptions {
   CodecOptions codec = {};
   int levels = 3;  // a step has 2^levels micro-batches
+  // More than 1: replicas exchange what they learned after so many steps of their own.
+  int64_t local_steps = 1;
+  OuterRule outer = {};  // where there are local steps
 
   int64_t micro_batches() const { return int64_t{1} << levels; }
 };

@@ -18,6 +18,19 @@ double seconds_between(Hub::Time begin, Hub::Time end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
+void remember(std::deque<double>& last, double one) {
+  last.push_back(one);
+  if (last.size() > kRemembered) last.pop_front();
+}
+
+// 0 where there is none; of two, the one that was not slow.
+double median_of(const std::deque<double>& last) {
+  if (last.empty()) return 0;
+  std::vector<double> sorted(last.begin(), last.end());
+  std::ranges::sort(sorted);
+  return sorted[(sorted.size() - 1) / 2];
+}
+
 std::chrono::nanoseconds as_duration(double seconds) {
   return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
 }
@@ -34,16 +47,11 @@ std::vector<int> Hub::workers() const {
 
 double Hub::seconds_of(int worker) const {
   const auto found = workers_.find(worker);
-  if (found == workers_.end() || found->second.seconds.empty()) return 0;
-  std::vector<double> seconds(found->second.seconds.begin(), found->second.seconds.end());
-  std::ranges::sort(seconds);
-  return seconds[(seconds.size() - 1) / 2];  // of two, the one that was not slow
+  return found == workers_.end() ? 0 : median_of(found->second.seconds);
 }
 
 void Hub::remember_speed(Worker& worker, double seconds, double done) {
-  // Not zero: a share would be infinite.
-  worker.seconds.push_back(std::max(seconds, 1e-9) / done);
-  if (worker.seconds.size() > kRemembered) worker.seconds.pop_front();
+  remember(worker.seconds, std::max(seconds, 1e-9) / done);  // not zero: a share would be infinite
 }
 
 // It is waited for since the first assignment that it has not answered.
@@ -112,8 +120,10 @@ Verdict Hub::push(int worker, int64_t step, int64_t first, int64_t end, Time now
   if (verdict == Verdict::kRefuse) return verdict;
   Worker& sender = workers_[worker];
   const Time since = verdict == Verdict::kLate ? sender.left.at(step).since : sender.work->since;
-  remember_speed(sender, seconds > 0 ? seconds : seconds_between(since, now),
-                 static_cast<double>(end - first));
+  const double taken = seconds_between(since, now);
+  remember_speed(sender, seconds > 0 ? seconds : taken, static_cast<double>(end - first));
+  const bool is_known = seconds > 0 && verdict == Verdict::kAccept;
+  if (is_known) remember(sender.waits, std::max(taken - seconds, 0.0));
   if (verdict == Verdict::kLate) {
     sender.left.erase(step);
   } else {
@@ -199,27 +209,54 @@ void Hub::try_slow_ones(const std::vector<int>& idle, std::vector<int64_t>& shar
   }
 }
 
+std::vector<int64_t> Hub::shares_for(const std::vector<int>& workers, int64_t total) const {
+  if (options_.fixed_shares) return shares_of(planned_for(workers), total);
+  std::vector<double> seconds = speeds_of(workers);
+  if (seconds[0] == 0) std::ranges::fill(seconds, 1.0);
+  return shares_of(seconds, total);
+}
+
+// Those that share micro-batches. With slack also those that are behind, if most are not and these
+// have most of it.
+std::vector<int> Hub::sharers_of(const std::vector<int>& idle, int64_t total) const {
+  if (options_.slack == 0) return idle;
+  std::vector<int> all;
+  for (const auto& [number, worker] : workers_) {
+    if (!worker.joining) all.push_back(number);
+  }
+  const std::vector<int64_t> shares = shares_for(all, total);
+  int64_t of_idle = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (std::ranges::binary_search(idle, all[i])) of_idle += shares[i];
+  }
+  return 4 * of_idle >= 3 * total ? all : idle;
+}
+
 // Each worker gets one range, so that a step needs no more messages than there are workers.
 void Hub::assign(Range range, Time now) {
   const std::vector<int> idle = idle_workers();
-  std::vector<double> seconds = speeds_of(idle);
+  const std::vector<int> sharers = sharers_of(idle, range.size());
+  const std::vector<double> seconds = speeds_of(sharers);
   const bool is_known = seconds[0] > 0;
-  if (!is_known) std::ranges::fill(seconds, 1.0);
-  std::vector<int64_t> shares =
-      shares_of(options_.fixed_shares ? planned_for(idle) : seconds, range.size());
-  if (!options_.fixed_shares) try_slow_ones(idle, shares);
+  std::vector<int64_t> shares = shares_for(sharers, range.size());
+  if (!options_.fixed_shares) try_slow_ones(sharers, shares);
   double slowest = 0;
   int64_t first = range.first;
-  for (size_t i = 0; i < idle.size(); ++i) {
+  for (size_t i = 0; i < sharers.size(); ++i) {
     if (shares[i] == 0) continue;
     const Range part{first, first + shares[i]};
     first = part.end;
-    Worker& worker = workers_[idle[i]];
+    if (!std::ranges::binary_search(idle, sharers[i])) {
+      left_out_ += part.size();
+      continue;
+    }
+    Worker& worker = workers_[sharers[i]];
     worker.work = Work{step_, part, now};
     if (!worker.unanswered) worker.unanswered = now;
-    slowest = std::max(slowest, static_cast<double>(shares[i]) * seconds[i]);
+    slowest =
+        std::max(slowest, static_cast<double>(shares[i]) * seconds[i] + median_of(worker.waits));
     actions_.push_back({.kind = Kind::kAssign,
-                        .worker = idle[i],
+                        .worker = sharers[i],
                         .step = step_,
                         .first = part.first,
                         .end = part.end});
@@ -230,7 +267,7 @@ void Hub::assign(Range range, Time now) {
 void Hub::end_step(Time now) {
   actions_.push_back({.kind = Kind::kMerge, .step = step_});
   ++step_;
-  accepted_ = 0;
+  accepted_ = left_out_ = 0;
   missing_.clear();
   running_ = false;
   for (auto& [number, worker] : workers_) {
@@ -261,7 +298,7 @@ void Hub::advance(Time now) {
   const bool has_workers = !workers_.empty();
   if (has_workers) alone_since_.reset();
   if (!has_workers && !alone_since_) alone_since_ = now;
-  if (running_ && accepted_ == int64_t{1} << options_.levels) return end_step(now);
+  if (running_ && accepted_ + left_out_ == int64_t{1} << options_.levels) return end_step(now);
   const std::optional<Time> deadline = straggler_deadline();
   if (deadline && now >= *deadline) return end_step(now);
   if (is_awaited() || is_gathering() || idle_workers().empty()) return;

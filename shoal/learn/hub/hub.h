@@ -14,7 +14,9 @@
 // A straggler: where `slack` is set, the step ends without it once it takes that much longer than
 // the step should. It stops when the merged step reaches it, carries what it has computed along in
 // its own error buffer, and has a part in the next step. One that two steps in a row ended without
-// has none until it answers: a worker has to keep what it pushed until it cannot be late.
+// has none until it answers: a worker has to keep what it pushed until it cannot be late. Its
+// micro-batches are left out of these steps. Others would need longer for them than a step should
+// take.
 // A worker whose weights differ from the hub's is sent the state again.
 #pragma once
 
@@ -133,6 +135,7 @@ class Hub {
     std::optional<Time> unanswered = {};  // since its first assignment without an answer
     int skipped = 0;                      // steps in a row without a share
     std::deque<double> seconds = {};      // per micro-batch, of the last ones
+    std::deque<double> waits = {};        // besides, from the assignment to the push
   };
 
   static void remember_speed(Worker& worker, double seconds, double done);
@@ -140,6 +143,8 @@ class Hub {
   void send_state(int worker, Time now);
   void release(int worker);  // of its work
   void assign(Range range, Time now);
+  std::vector<int> sharers_of(const std::vector<int>& idle, int64_t total) const;
+  std::vector<int64_t> shares_for(const std::vector<int>& workers, int64_t total) const;
   void try_slow_ones(const std::vector<int>& idle, std::vector<int64_t>& shares);
   void advance(Time now);  // whatever is possible
   void end_step(Time now);
@@ -158,6 +163,7 @@ class Hub {
   bool begun_ = false;    // or those of one before
   bool over_ = false;
   int64_t accepted_ = 0;        // micro-batches of the step
+  int64_t left_out_ = 0;        // of it: of workers that are behind
   std::vector<Range> missing_;  // of workers that were lost
   Time began_ = {};             // the step
   Time expected_ = {};          // when it should be done; that of began_ if nobody knows

@@ -116,6 +116,7 @@ TEST(Hub, AsksAStragglerForNothingUntilItAnswers) {
   EXPECT_EQ(do_step(false), 3u);
   EXPECT_EQ(do_step(false), 3u);
   EXPECT_EQ(do_step(false), 2u);
+  EXPECT_EQ(hub.step(), 4);
   ASSERT_EQ(left.size(), 2u);
   for (const HubAction& late : left) {
     EXPECT_EQ(hub.push(straggler, late.step, late.first, late.end, at(now)), Verdict::kLate);

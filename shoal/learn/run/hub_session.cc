@@ -86,7 +86,7 @@ Result<HubSession> HubSession::create(Device& device, const Graph& network,
   hub.levels = exchange.levels;
   SHOAL_ASSIGN(Replica replica, Replica::create(device, network, options, exchange));
   SHOAL_ASSIGN(Merger merger, Merger::create(exchange, step_types_of(replica.trainer())));
-  return HubSession(std::move(replica), std::move(merger), hub, std::move(rate));
+  return HubSession(std::move(replica), std::move(merger), hub, std::move(rate), exchange);
 }
 
 void HubSession::join(int worker, Time now) {
@@ -169,7 +169,7 @@ void HubSession::begin_checkpoint(int64_t step) {
   State& state = saving_->state;
   state[kSteps] = Tensor::of<int64_t>({}, {step});
   if (!hub_.planned().empty()) state[kPlan] = encode_plan(hub_.planned());
-  put_copies(replica_.trainer().state(), kTrainer, state);
+  put_copies(replica_.state(), kTrainer, state);
   put_copies(merger_.codec().gradients().state(), kCodec, state);
   for (const int worker : hub_.workers()) {
     saving_->awaited.insert(worker);
@@ -203,7 +203,7 @@ void HubSession::send(int worker, const ToWorker& message) {
 }
 
 void HubSession::send_state(const HubAction& action) {
-  StateMessage message{action.step, replica_.trainer().state(), {}};
+  StateMessage message{action.step, replica_.state(), {}};
   if (const auto codec = codecs_.find(action.worker); codec != codecs_.end()) {
     message.codec = codec->second;
   }
@@ -212,16 +212,22 @@ void HubSession::send_state(const HubAction& action) {
 
 Status HubSession::merge(int64_t step) {
   SHOAL_ASSIGN(Merger::Merged merged, merger_.finish());
-  const double rate = rate_(step);
-  SHOAL_ASSIGN(hashes_[step], replica_.pull(merged.message, rate));
+  const bool is_local = exchange_.local_steps > 1;
+  const double rate = is_local ? 1 : rate_(step);
+  const OuterRule outer = is_local ? exchange_.outer : OuterRule();
+  SHOAL_ASSIGN(hashes_[step], replica_.pull(merged.message, rate, outer));
   if (hashes_.size() > kHashes) hashes_.erase(hashes_.begin());
   losses_.push_back(merged.loss);
   computed_seconds_.push_back(std::exchange(longest_, 0));
   const auto pull = std::make_shared<const std::vector<std::byte>>(
-      encode(ToWorker(PullMessage{step, rate, std::move(merged.message)})));
+      encode(ToWorker(PullMessage{step, rate, outer, std::move(merged.message)})));
   for (const int worker : hub_.workers()) letters_.push_back({worker, pull, {}});
   if (save_every_ > 0 && !saving_ && step + 1 >= saved_ + save_every_) begin_checkpoint(step + 1);
   return {};
+}
+
+AssignMessage HubSession::assignment_of(const HubAction& action) const {
+  return {action.step, action.first, action.end, exchange_.local_steps, rate_(action.step)};
 }
 
 void HubSession::carry_out() {
@@ -233,8 +239,8 @@ void HubSession::carry_out() {
         send_state(action);
         break;
       case Kind::kAssign:
-        send(action.worker, AssignMessage{action.step, action.first, action.end});
-        letters_.back().assigned = {action.step, action.first, action.end};
+        send(action.worker, assignment_of(action));
+        letters_.back().assigned = assignment_of(action);
         break;
       case Kind::kMerge:
         status_ = merge(action.step);
@@ -262,7 +268,7 @@ Status HubSession::restore(const State& state) {
     SHOAL_TRY(replica_.codec().gradients().restore(codec));
   }
   SHOAL_TRY(merger_.codec().gradients().restore(part_of(state, kCodec)));
-  SHOAL_TRY(replica_.trainer().restore(part_of(state, kTrainer)));
+  SHOAL_TRY(replica_.restore(part_of(state, kTrainer)));
   codecs_ = std::move(codecs);
   hub_.resume(steps, std::move(planned));
   saved_ = steps;

@@ -79,8 +79,10 @@ class HubSession {
   const std::vector<double>& lost_norms() const { return lost_norms_; }
 
  private:
-  HubSession(Replica replica, Merger merger, const HubOptions& hub, Rate rate)
-      : hub_(hub),
+  HubSession(Replica replica, Merger merger, const HubOptions& hub, Rate rate,
+             const ExchangeOptions& exchange)
+      : exchange_(exchange),
+        hub_(hub),
         replica_(std::move(replica)),
         merger_(std::move(merger)),
         rate_(std::move(rate)) {}
@@ -97,6 +99,9 @@ class HubSession {
   void carry_out();
   Status merge(int64_t step);
 
+  AssignMessage assignment_of(const HubAction& action) const;
+
+  ExchangeOptions exchange_;
   Hub hub_;
   Replica replica_;
   Merger merger_;

@@ -136,16 +136,21 @@ Result<Message> whole(const Reader& reader, Message message) {
 std::vector<std::byte> encode(const ToWorker& message) {
   Writer writer(message.index());
   std::visit(
-      Overloaded{
-          [&](const StateMessage& m) {
-            writer.put(m.step);
-            put_tensors(writer, m.state);
-            put_tensors(writer, m.codec);
-          },
-          [&](const AssignMessage& m) { writer.put(m.step).put(m.first).put(m.end); },
-          [&](const PullMessage& m) { writer.put(m.step).put(m.rate_factor).put_long(m.merged); },
-          [&](const LateMessage& m) { writer.put(m.step); }, [](const GoodbyeMessage&) {},
-          [&](const SaveMessage& m) { writer.put(m.step); }},
+      Overloaded{[&](const StateMessage& m) {
+                   writer.put(m.step);
+                   put_tensors(writer, m.state);
+                   put_tensors(writer, m.codec);
+                 },
+                 [&](const AssignMessage& m) {
+                   writer.put(m.step).put(m.first).put(m.end).put(m.local_steps).put(m.rate_factor);
+                 },
+                 [&](const PullMessage& m) {
+                   writer.put(m.step).put(m.rate_factor);
+                   writer.put(double{m.outer.rate}).put(double{m.outer.momentum});
+                   writer.put_long(m.merged);
+                 },
+                 [&](const LateMessage& m) { writer.put(m.step); }, [](const GoodbyeMessage&) {},
+                 [&](const SaveMessage& m) { writer.put(m.step); }},
       message);
   return writer.take();
 }
@@ -180,12 +185,20 @@ Result<ToWorker> decode_for_worker(std::span<const std::byte> bytes) {
   } else if (kind == ToWorker(AssignMessage()).index()) {
     const auto step = reader.get<int64_t>();
     const auto first = reader.get<int64_t>();
-    message = AssignMessage{step, first, reader.get<int64_t>()};
+    const auto end = reader.get<int64_t>();
+    const auto local_steps = reader.get<int64_t>();
+    const auto rate = reader.get<double>();
+    if (!std::isfinite(rate)) reader.refuse();
+    message = AssignMessage{step, first, end, local_steps, rate};
   } else if (kind == ToWorker(PullMessage()).index()) {
     const auto step = reader.get<int64_t>();
     const auto rate = reader.get<double>();
-    if (!std::isfinite(rate)) reader.refuse();
-    message = PullMessage{step, rate, copied(reader.get_long())};
+    OuterRule outer{.rate = static_cast<float>(reader.get<double>())};
+    outer.momentum = static_cast<float>(reader.get<double>());
+    const bool is_rule = std::isfinite(rate) && outer.rate >= 0 && std::isfinite(outer.rate) &&
+                         outer.momentum >= 0 && outer.momentum < 1;
+    if (!is_rule) reader.refuse();
+    message = PullMessage{step, rate, outer, copied(reader.get_long())};
   } else if (kind == ToWorker(LateMessage()).index()) {
     message = LateMessage{reader.get<int64_t>()};
   } else if (kind == ToWorker(GoodbyeMessage()).index()) {

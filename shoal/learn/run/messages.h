@@ -12,6 +12,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/learn/exchange/contribution.h"
+#include "shoal/learn/exchange/step_codec.h"
 #include "shoal/tensor/tensor.h"
 
 namespace shoal::learn {
@@ -23,14 +24,18 @@ struct StateMessage {
   std::map<std::string, Tensor> state = {};
   std::map<std::string, Tensor> codec = {};  // empty: the codec stays as it is
 };
-// Compute the micro-batches [first, end) of the step.
+// Compute the micro-batches [first, end) of the step; or of so many local steps, which are numbered
+// from `step` times their number on, with this factor of the learning rate.
 struct AssignMessage {
   int64_t step = 0, first = 0, end = 0;
+  int64_t local_steps = 1;
+  double rate_factor = 1;
 };
 // The step is merged: apply it.
 struct PullMessage {
   int64_t step = 0;
   double rate_factor = 1;
+  OuterRule outer = {};
   std::vector<std::byte> merged = {};
 };
 // What was pushed for the step came too late: carry it along.

@@ -1,5 +1,7 @@
 #include "shoal/learn/run/worker_session.h"
 
+#include <limits>
+
 #include "shoal/base/overloaded.h"
 
 namespace shoal::learn {
@@ -7,6 +9,7 @@ namespace {
 
 // A hub asks for nothing more while two may still be late (Hub).
 constexpr size_t kMostPushed = 2;
+constexpr int64_t kMostLocalSteps = int64_t{1} << 20;
 
 Status out_of_step() { return Status(Code::kCorrupt, "the hub is in another step"); }
 
@@ -30,7 +33,7 @@ Status WorkerSession::handle(const ToWorker& message) {
 Status WorkerSession::take_state(const StateMessage& message) {
   task_.reset();
   replica_.abandon();
-  SHOAL_TRY(replica_.trainer().restore(message.state));
+  SHOAL_TRY(replica_.restore(message.state));
   if (!message.codec.empty()) SHOAL_TRY(replica_.codec().gradients().restore(message.codec));
   step_ = message.step;
   messages_.emplace_back(SyncedMessage{message.step});
@@ -40,16 +43,26 @@ Status WorkerSession::take_state(const StateMessage& message) {
 Status WorkerSession::assign(const AssignMessage& message) {
   const bool is_range =
       message.first >= 0 && message.first < message.end && message.end <= replica_.micro_batches();
-  if (step_ != message.step || task_ || !is_range) return out_of_step();
+  const bool is_possible = message.local_steps >= 1 && message.local_steps <= kMostLocalSteps &&
+                           message.step <= std::numeric_limits<int64_t>::max() / kMostLocalSteps;
+  if (step_ != message.step || task_ || !is_range || !is_possible) return out_of_step();
   task_ = Task{message, message.first};
   return {};
 }
 
 Status WorkerSession::work() {
   SHOAL_CHECK(task_.has_value());
-  SHOAL_ASSIGN(const MicroBatch batch, source_(task_->range.step, task_->next));
-  SHOAL_TRY(replica_.compute(task_->next, batch.inputs, batch.targets));
-  if (++task_->next < task_->range.end) return {};
+  const AssignMessage& range = task_->range;
+  const bool is_local = range.local_steps > 1;
+  const int64_t number = range.step * range.local_steps + task_->local;
+  SHOAL_ASSIGN(const MicroBatch batch, source_(number, task_->next));
+  SHOAL_TRY(replica_.compute(task_->next, batch.inputs, batch.targets, is_local ? number : 0));
+  if (++task_->next < range.end) return {};
+  if (is_local) {
+    SHOAL_TRY(replica_.step_locally(range.rate_factor));
+    task_->next = range.first;
+    if (++task_->local < range.local_steps) return {};
+  }
   const int64_t step = std::exchange(task_, std::nullopt)->range.step;
   SHOAL_ASSIGN(pushed_[step], replica_.push());
   messages_.emplace_back(PushMessage{step, pushed_[step]});
@@ -57,14 +70,22 @@ Status WorkerSession::work() {
   return {};
 }
 
+// Micro-batches, each of which is computed in every local step.
+int64_t WorkerSession::done_of(const Task& task) {
+  const AssignMessage& range = task.range;
+  const int64_t all = task.local * (range.end - range.first) + task.next - range.first;
+  return all / range.local_steps;
+}
+
 // One that comes before the state belongs to a step that the state has in it.
 Status WorkerSession::pull(const PullMessage& message) {
   if (!step_) return {};
   if (step_ != message.step) return out_of_step();
-  const int64_t done = task_ ? task_->next - task_->range.first : 0;
-  SHOAL_TRY(replica_.carry_unsent());
+  const int64_t done = task_ ? done_of(*task_) : 0;
+  SHOAL_TRY(replica_.carry_unsent(task_ && task_->range.local_steps > 1));
   task_.reset();
-  SHOAL_ASSIGN(const uint64_t hash, replica_.pull(message.merged, message.rate_factor));
+  SHOAL_ASSIGN(const uint64_t hash,
+               replica_.pull(message.merged, message.rate_factor, message.outer));
   ++*step_;
   const double carried = replica_.codec().gradients().carried_norm();
   messages_.emplace_back(AppliedMessage{message.step, hash, done, carried});

@@ -47,8 +47,11 @@ class WorkerSession {
 
   struct Task {
     AssignMessage range;
-    int64_t next = 0;  // micro-batch
+    int64_t next = 0;   // micro-batch
+    int64_t local = 0;  // steps that are done
   };
+
+  static int64_t done_of(const Task& task);
 
   Replica replica_;
   Source source_;
