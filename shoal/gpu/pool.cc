@@ -22,31 +22,37 @@ const int count = (room_d < $kernel_d ? room_d : $kernel_d) * (room_h < $kernel_
   * (room_w < $kernel_w ? room_w : $kernel_w);
 )";
 
+// Every tap of window o that is inside x, at xd, xh, xw.
+constexpr std::string_view kTaps = R"(for (int td = 0; td < $kernel_d; ++td) {
+  const int xd = od * $stride_d - $pad_d + td * $dilation_d;
+  if (xd < 0 || xd >= $in_d) continue;
+  for (int th = 0; th < $kernel_h; ++th) {
+    const int xh = oh * $stride_h - $pad_h + th * $dilation_h;
+    if (xh < 0 || xh >= $in_h) continue;
+    for (int tw = 0; tw < $kernel_w; ++tw) {
+      const int xw = ow * $stride_w - $pad_w + tw * $dilation_w;
+      if (xw < 0 || xw >= $in_w) continue;
+$tap
+    }
+  }
+}
+)";
+
 constexpr std::string_view kPool = R"(const int ow = i % $out_w;
 const int oh = i / $out_w % $out_h;
 const int od = i / ($out_w * $out_h) % $out_d;
 const int plane = i / ($out_w * $out_h * $out_d) * ($in_d * $in_h * $in_w);
 float value = $start;
 int taps = 0;
-for (int kd = 0; kd < $kernel_d; ++kd) {
-  const int d = od * $stride_d - $pad_d + kd * $dilation_d;
-  if (d < 0 || d >= $in_d) continue;
-  for (int kh = 0; kh < $kernel_h; ++kh) {
-    const int h = oh * $stride_h - $pad_h + kh * $dilation_h;
-    if (h < 0 || h >= $in_h) continue;
-    for (int kw = 0; kw < $kernel_w; ++kw) {
-      const int w = ow * $stride_w - $pad_w + kw * $dilation_w;
-      if (w < 0 || w >= $in_w) continue;
-      const float a = value;
-      const float b = LOAD(x, plane + (d * $in_h + h) * $in_w + w);
-      value = $join;
-      ++taps;
-    }
-  }
-}
+$taps
 $count_padding
 STORE(y, i, $result);
 )";
+
+constexpr std::string_view kPoolTap = R"(const float a = value;
+const float b = LOAD(x, plane + (xd * $in_h + xh) * $in_w + xw);
+value = $join;
+++taps;)";
 
 // Element i of x, through all windows o whose tap k it is. $share adds what one of them gives.
 constexpr std::string_view kBackward = R"(const int w = i % $in_w;
@@ -79,47 +85,33 @@ STORE(dx, i, sum);
 // larger than any number.
 constexpr std::string_view kTaken = R"(float value = 0.0f;
 int taken = -1;
-for (int td = 0; td < $kernel_d; ++td) {
-  const int xd = od * $stride_d - $pad_d + td * $dilation_d;
-  if (xd < 0 || xd >= $in_d) continue;
-  for (int th = 0; th < $kernel_h; ++th) {
-    const int xh = oh * $stride_h - $pad_h + th * $dilation_h;
-    if (xh < 0 || xh >= $in_h) continue;
-    for (int tw = 0; tw < $kernel_w; ++tw) {
-      const int xw = ow * $stride_w - $pad_w + tw * $dilation_w;
-      if (xw < 0 || xw >= $in_w) continue;
-      const int at = plane + (xd * $in_h + xh) * $in_w + xw;
-      const float b = LOAD(x, at);
-      if (taken < 0 || $is_larger) {
-        value = b;
-        taken = at;
-      }
-    }
-  }
-}
+$taps
 if (taken == i) sum += dy_o;
 )";
 
+constexpr std::string_view kTakenTap = R"(const int at = plane + (xd * $in_h + xh) * $in_w + xw;
+const float b = LOAD(x, at);
+if (taken < 0 || b > value || (b != b && value == value)) {
+  value = b;
+  taken = at;
+})";
+
 constexpr std::string_view kCountTaps = R"(int count = 0;
-for (int td = 0; td < $kernel_d; ++td) {
-  const int xd = od * $stride_d - $pad_d + td * $dilation_d;
-  if (xd < 0 || xd >= $in_d) continue;
-  for (int th = 0; th < $kernel_h; ++th) {
-    const int xh = oh * $stride_h - $pad_h + th * $dilation_h;
-    if (xh < 0 || xh >= $in_h) continue;
-    for (int tw = 0; tw < $kernel_w; ++tw) {
-      const int xw = ow * $stride_w - $pad_w + tw * $dilation_w;
-      if (xw >= 0 && xw < $in_w) ++count;
-    }
-  }
-}
+$taps
 )";
 
-Work backward_work(const NodeSpec& spec, const ops::Window& window, std::string_view share,
+// The text with $taps as the loop over all taps of a window.
+std::string with_taps(std::string_view text, std::string_view tap,
+                      std::map<std::string, std::string> values) {
+  values["tap"] = filled(tap, values);
+  values["taps"] = filled(kTaps, values);
+  return filled(text, values);
+}
+
+Work backward_work(const NodeSpec& spec, const ops::Window& window, const std::string& share,
                    std::vector<Argument> arguments) {
   std::map<std::string, std::string> values = numbers_of(window);
-  values["is_larger"] = "b > value || (b != b && value == value)";
-  values["share"] = filled(share, values);
+  values["share"] = share;
   arguments.push_back({Kind::kOutput, 0, "dx"});
   return {"window",
           {for_each_element(spec.output().count(), std::move(arguments), filled(kBackward, values),
@@ -170,7 +162,7 @@ std::optional<Work> make_pool(const NodeSpec& spec) {
   return Work{
       "window",
       {for_each_element(spec.output().count(), {{Kind::kInput, 0, "x"}, {Kind::kOutput, 0, "y"}},
-                        filled(kPool, values), spec.device)},
+                        with_taps(kPool, kPoolTap, values), spec.device)},
       {},
       0};
 }
@@ -178,16 +170,17 @@ std::optional<Work> make_pool(const NodeSpec& spec) {
 std::optional<Work> make_max_pool_backward(const NodeSpec& spec) {
   const ops::Window window = ops::window_of(spec.node, spec.shape(0));
   if (!is_small(window)) return std::nullopt;
-  return backward_work(spec, window, kTaken, {{Kind::kInput, 0, "x"}, {Kind::kInput, 1, "dy"}});
+  return backward_work(spec, window, with_taps(kTaken, kTakenTap, numbers_of(window)),
+                       {{Kind::kInput, 0, "x"}, {Kind::kInput, 1, "dy"}});
 }
 
 std::optional<Work> make_average_pool_backward(const NodeSpec& spec) {
   const ops::Window window = ops::window_of(spec.node, spec.output());
   if (!is_small(window)) return std::nullopt;
   const bool counts_padding = spec.node.integer("count_include_pad", 0) != 0;
-  return backward_work(spec, window,
-                       std::string(counts_padding ? kCountPadding : kCountTaps) +
-                           "if (count > 0) sum += dy_o / TO_FLOAT(count);\n",
+  const std::string count =
+      with_taps(counts_padding ? kCountPadding : kCountTaps, "++count;", numbers_of(window));
+  return backward_work(spec, window, count + "if (count > 0) sum += dy_o / TO_FLOAT(count);\n",
                        {{Kind::kInput, 0, "dy"}});
 }
 
