@@ -122,7 +122,7 @@ Problem boards(size_t cameras, size_t count, double seconds) {
 }
 
 Problem random_boards(Rng& rng) {
-  Problem problem = boards(6, 3, 0);
+  Problem problem = boards(7, 3, 0);
   for (size_t c = 0; c < problem.cameras.size(); ++c) {
     Camera& camera = problem.cameras[c];
     const double seconds = uniform(rng, 0.01, 0.1);
