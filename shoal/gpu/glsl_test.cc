@@ -38,13 +38,15 @@ TEST(GlslShaders, DefinesWhatIsCalled) {
 }
 
 TEST(GlslShaders, DeclaresHowArgumentsAreStored) {
-  Launch launch =
-      for_each_element(4,
-                       {{Kind::kInput, 0, "x", Storage::kF16},
-                        {Kind::kTable, 0, "int_places"},
-                        {Kind::kScratch, 0, "parts"},
-                        {Kind::kCounters, 0, "int_counters"}},
-                       "const float4 v = ALIGNED4(x, 4 * i);\nSHARED(parts, i) = v.x;\n", {});
+  Launch launch = for_each_element(4,
+                                   {{Kind::kInput, 0, "x", Storage::kF16},
+                                    {Kind::kTable, 0, "int_places"},
+                                    {Kind::kScratch, 0, "parts"},
+                                    {Kind::kScratch, 0, "own"},
+                                    {Kind::kCounters, 0, "int_counters"}},
+                                   "const float4 v = ALIGNED4(x, 4 * i);\n"
+                                   "SHARED(parts, i) = LOAD(own, i);\n",
+                                   {});
   launch.locals = {{"sums", 5}};
   const std::string text = glsl_shaders(std::span(&launch, 1)).sources[0];
   EXPECT_TRUE(has(text, "GL_EXT_shader_16bit_storage"));
@@ -52,6 +54,7 @@ TEST(GlslShaders, DeclaresHowArgumentsAreStored) {
   EXPECT_TRUE(has(text, "binding = 0) restrict readonly buffer Block0_4 { f16vec4 x_fours[]; }"));
   EXPECT_TRUE(has(text, "binding = 1) restrict readonly buffer Block1 { int int_places[]; }"));
   EXPECT_TRUE(has(text, "binding = 2) coherent buffer Block2 { float parts[]; }"));
+  EXPECT_TRUE(has(text, "binding = 3) buffer Block3 { float own[]; }")) << "nobody shares it";
   EXPECT_FALSE(has(text, "parts_fours[]"));
   EXPECT_TRUE(has(text, "shared vec4 sums[2];"));
   launch.arguments.pop_back();  // groups that do not meet
