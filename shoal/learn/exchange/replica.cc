@@ -104,7 +104,7 @@ Result<Contribution> Replica::push() {
 Status Replica::step_locally(double rate_factor) {
   SHOAL_ASSIGN(const auto range, this->range());
   if (!round_) {
-    round_.emplace();
+    round_ = Round{};
     for (const auto& [name, tensor] : trainer_.state()) round_->state[name] = tensor.clone();
   }
   std::tie(round_->first, round_->end) = range;
