@@ -193,10 +193,10 @@ TEST(BatchNormalization, AgreesWhileItTrains) {
 // Sums of a whole plane in float would be wrong in the fourth digit.
 TEST(BatchNormalization, AgreesOnALargeImageFarFromZero) {
   std::mt19937 rng(1);
-  const Shape shape{1, 4, 500, 500};
+  const Shape shape{1, 16, 500, 500};
   Tensor x = random_floats(rng, shape);
   for (float& element : x.data<float>()) element += 20;
-  const Tensor scale = random_floats(rng, {4}), zeros({DType::kF32, {4}});
+  const Tensor scale = random_floats(rng, {16}), zeros({DType::kF32, {16}});
   expect_normalization_agrees(ops::batch_normalization, {x, scale, zeros, zeros, zeros},
                               {{"training_mode", int64_t{1}}});
   expect_normalization_agrees(ops::batch_normalization_backward,
