@@ -205,7 +205,10 @@ std::string Member::order(FuzzBytes& input) {
       order = learn::AssignMessage{step, input.below(2), input.below(5)};
       break;
     case 3:
-      order = learn::PullMessage{step, 1, std::vector<std::byte>(4 * 2 * sizeof(float))};
+      order = learn::PullMessage{
+          .step = step,
+          .outer = input.one_in(4) ? learn::OuterRule{0.7F, 0.9F} : learn::OuterRule{},
+          .merged = std::vector<std::byte>(4 * 2 * sizeof(float))};
       break;
     default:
       if (input.one_in(2)) order = learn::LateMessage{step};
