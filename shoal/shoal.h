@@ -97,6 +97,7 @@
 #include "shoal/faces/database.h"
 #include "shoal/faces/embedder.h"
 #include "shoal/faces/embedding.h"
+#include "shoal/faces/evaluation.h"
 #include "shoal/faces/pairs.h"
 #include "shoal/faces/recent_faces.h"
 #include "shoal/faces/recogniser.h"
