@@ -50,7 +50,7 @@ struct ServeFlags {
   std::string cloud, worker;  // URLs
   std::vector<std::string> cloud_costs, worker_costs;
   std::string remote_key, remote_trust;  // files
-  int64_t patience_ms = 1000;
+  int64_t remote_timeout_ms = 1000;
   std::string listen = "127.0.0.1:8000";
   std::string grpc;
   std::string keys, tls_certificates, tls_key;  // files
@@ -181,7 +181,7 @@ Status take_place(const ServeFlags& flags, const std::string& url, serve::PlaceO
   }
   place.server.url = url;
   SHOAL_ASSIGN(place.server.client, serve::client_options(url, key, trusted));
-  place.server.client.patience = std::chrono::milliseconds(flags.patience_ms);
+  place.server.client.timeout = std::chrono::milliseconds(flags.remote_timeout_ms);
   return {};
 }
 
@@ -392,7 +392,7 @@ void add_place_flags(Command& command, ServeFlags& flags, Option* catalog) {
   command.add_option("--remote-trust", flags.remote_trust,
                      "Certificates (PEM) that theirs have to lead to; default: the system's");
   command
-      .add_option("--patience", flags.patience_ms,
+      .add_option("--remote-timeout", flags.remote_timeout_ms,
                   "Milliseconds until a request that they do not answer is answered here")
       ->check(in_range(1, 600'000))
       ->capture_default_str();

@@ -92,6 +92,18 @@ inline void expect_as_the_reference(Device& device) {
   }
 }
 
+// What a device answers by itself.
+inline std::vector<Tensor> outputs_on(Device& device, const Graph& graph,
+                                      const std::vector<Tensor>& inputs) {
+  auto executable = device.compile(graph);
+  EXPECT_TRUE(executable.ok()) << executable.status().message();
+  std::vector<Tensor> outputs(graph.outputs().size());
+  const Status status = (*executable)->run(inputs, outputs, {});
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(crossings_of(**executable).values, 0) << "the fallback had to help";
+  return outputs;
+}
+
 // A network of the zoo, narrow and on small images, but with all its layers.
 inline void expect_network_as_on_the_cpu(std::unique_ptr<Device> gpu, const std::string& name) {
   const auto hybrid = make_hybrid_device(std::move(gpu), make_reference_device());
@@ -101,16 +113,8 @@ inline void expect_network_as_on_the_cpu(std::unique_ptr<Device> gpu, const std:
   std::vector<Tensor> inputs;
   Rng rng(3);
   for (ValueId id : graph.inputs()) inputs.push_back(random_tensor(rng, graph[id].type.shape));
-  const auto run = [&](Device& device) {
-    auto executable = device.compile(graph);
-    EXPECT_TRUE(executable.ok()) << executable.status().message();
-    std::vector<Tensor> outputs(graph.outputs().size());
-    const Status status = (*executable)->run(inputs, outputs, {});
-    EXPECT_TRUE(status.ok()) << status.message();
-    EXPECT_EQ(crossings_of(**executable).values, 0) << "the fallback had to help";
-    return outputs;
-  };
-  const std::vector<Tensor> got = run(*hybrid), want = run(*make_reference_device());
+  const std::vector<Tensor> got = outputs_on(*hybrid, graph, inputs),
+                            want = outputs_on(*make_reference_device(), graph, inputs);
   for (size_t i = 0; i < want.size(); ++i) expect_same(got[i], want[i], 1e-4f);
 }
 
@@ -153,16 +157,8 @@ inline void expect_step_as_the_reference(std::unique_ptr<Device> gpu, const std:
                          ? Tensor::of<int64_t>(shape, random_ints(rng, 4, 0, 9))
                          : random_tensor(rng, shape, is_memory ? 0.1f : -0.5f, 0.5f));
   }
-  const auto run = [&](Device& device) {
-    auto executable = device.compile(graph);
-    EXPECT_TRUE(executable.ok()) << executable.status().message();
-    std::vector<Tensor> outputs(graph.outputs().size());
-    const Status status = (*executable)->run(inputs, outputs, {});
-    EXPECT_TRUE(status.ok()) << status.message();
-    EXPECT_EQ(crossings_of(**executable).values, 0) << "the fallback had to help";
-    return outputs;
-  };
-  const std::vector<Tensor> got = run(*hybrid), want = run(*make_reference_device());
+  const std::vector<Tensor> got = outputs_on(*hybrid, graph, inputs),
+                            want = outputs_on(*make_reference_device(), graph, inputs);
   for (size_t i = 0; i < want.size(); ++i) {
     SCOPED_TRACE(graph[graph.outputs()[i]].name);
     expect_same(got[i], want[i], 1e-4f);

@@ -56,7 +56,7 @@ def asks_the_cloud(folder, joules):
     with Running(*serve) as cloud:
         url = cloud.line().split()[1]
         with Running(*serve, "--budget", f"energy={joules:.9f},day=24,requests=4", "--cloud", url, "--cloud-costs",
-                     "radio=0.000001,mbit=1000", "--patience", 20000) as server:
+                     "radio=0.000001,mbit=1000", "--remote-timeout", 20000) as server:
             line = server.line()
             assert line.startswith("ready http://"), line + server.process.stderr.read()
             for _ in range(20):

@@ -178,7 +178,7 @@ Outcome serve(const Flags& flags) {
 
   const CpuOptions cpu{.threads = flags.threads, .share = flags.speed, .tune = Tune::kFast};
   SHOAL_OR_EXIT(auto made, Exit::kUsage, shoal::make_device(flags.device, {.cpu = cpu}));
-  // Plans would be deployed to it again and again: whoever started the worker starts it anew.
+  // Plans would be deployed to it again and again: the service manager restarts the worker.
   std::atomic<bool> is_lost = false;
   const auto device = make_watched_device(std::move(made), [&](const Status& why) {
     if (!is_lost.exchange(true)) log_line("ends: " + std::string(why.message()));

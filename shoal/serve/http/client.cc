@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 class HttpClient::State {
  public:
   State(std::string host, const HttpClientOptions& options)
-      : host_(std::move(host)), patience_(options.patience), answer_bytes_(options.answer_bytes) {
+      : host_(std::move(host)), timeout_(options.timeout), answer_bytes_(options.answer_bytes) {
     fields_ = "Host: " + host_ + "\r\n";
     if (!options.key.empty()) fields_ += "Authorization: Bearer " + options.key + "\r\n";
   }
@@ -41,7 +41,7 @@ class HttpClient::State {
   Status connect(const net::Address& address, SSL_CTX* context) {
     error_code error;
     const auto found = tcp::resolver(io_).resolve(address.host, address.port, error);
-    deadline_ = Clock::now() + patience_;
+    deadline_ = Clock::now() + timeout_;
     if (!error) {
       step(
           error, [&] { asio::connect(socket_, found, error); },
@@ -61,7 +61,7 @@ class HttpClient::State {
     error_code error;
     http::response_parser<AlignedBody> parser;
     parser.body_limit(answer_bytes_);
-    deadline_ = Clock::now() + patience_;
+    deadline_ = Clock::now() + timeout_;
     const auto exchange = [&](auto& stream) {
       step(
           error, [&] { asio::write(stream, buffers, error); },
@@ -89,7 +89,7 @@ class HttpClient::State {
   // then. The first is faster, the second can be given up.
   template <class Wait, class Start>
   void step(error_code& error, const Wait& wait, const Start& start) {
-    if (patience_.count() == 0) return wait();
+    if (timeout_.count() == 0) return wait();
     bool is_done = false;
     start([&](error_code result, auto&&...) {
       error = result;
@@ -120,7 +120,7 @@ class HttpClient::State {
   }
 
   const std::string host_;
-  const std::chrono::milliseconds patience_;
+  const std::chrono::milliseconds timeout_;
   const uint64_t answer_bytes_;
   std::string fields_;  // of each request
   Clock::time_point deadline_{};

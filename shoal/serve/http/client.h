@@ -23,7 +23,7 @@ struct HttpClientOptions {
   std::string key;  // that each request shows; empty: none
   // With whom to speak TLS: see net::make_client_context(). Needed for https.
   std::shared_ptr<SSL_CTX> tls;
-  std::chrono::milliseconds patience{0};  // to connect, and for an answer; 0: for ever
+  std::chrono::milliseconds timeout{0};  // to connect, and for an answer; 0: none
   uint64_t answer_bytes = uint64_t{1} << 30;
 };
 

@@ -89,7 +89,7 @@ TEST_F(Places, AsksTheCloudAndAnswersItselfWhereThatIsGone) {
     ServerOptions options = task_options();
     PlaceOptions& place = is_worker ? options.worker : options.cloud;
     place.server.url = cloud->url();
-    place.server.client.patience = std::chrono::milliseconds(20'000);
+    place.server.client.timeout = std::chrono::milliseconds(20'000);
     place.costs = {
         .bytes_per_second = 1e7, .radio_watts = 1, .speed = 1, .dollars_per_second = 0.01};
     const auto server = start({source("big"), source("small")}, options);

@@ -74,7 +74,7 @@ Result<InferResponse> RemoteServer::exchange(const std::string& model,
   const Time begin = Clock::now();
   Result<HttpClient> client = clients_.take();
   auto answer = client.ok() ? client->post(path, message) : client.status();
-  const bool was_quick = Clock::now() - begin < options_.client.patience / 2;
+  const bool was_quick = Clock::now() - begin < options_.client.timeout / 2;
   if (client.ok() && !answer.ok() && was_quick) {
     clients_.forget_all();
     client = clients_.take();

@@ -16,14 +16,14 @@ namespace shoal::serve {
 
 struct RemoteServerOptions {
   std::string url;           // "http://host:port" or "https://host:port"
-  HttpClientOptions client;  // its patience is that of a request
+  HttpClientOptions client;  // its timeout is that of a request
   size_t most = 8;           // requests at a time
 };
 
 class RemoteServer final : public Remote {
  public:
   explicit RemoteServer(RemoteServerOptions options);
-  // Waits for requests that are under way, which their patience ends.
+  // Waits for requests that are under way, which their timeout ends.
   ~RemoteServer() override = default;
 
   bool is_up(Time now) override;

@@ -185,7 +185,7 @@ TEST(HttpClient, GivesUpWhereNobodyAnswers) {
   asio::io_context io;
   const asio::ip::tcp::acceptor silent(io, {asio::ip::address_v4::loopback(), 0});
   HttpClientOptions options;
-  options.patience = std::chrono::milliseconds(20);
+  options.timeout = std::chrono::milliseconds(20);
   const std::string url = "http://127.0.0.1:" + std::to_string(silent.local_endpoint().port());
   auto client = HttpClient::connect(url, options);
   ASSERT_TRUE(client.ok());
@@ -196,7 +196,7 @@ TEST(HttpClient, GivesUpWhereNobodyAnswers) {
 
 TEST_F(ServerTest, AnswersClientsThatHavePatienceAndRoomForSomeBytes) {
   HttpClientOptions options;
-  options.patience = std::chrono::minutes(1);
+  options.timeout = std::chrono::minutes(1);
   auto client = HttpClient::connect(server_->url(), options);
   ASSERT_TRUE(client.ok());
   for (int i = 0; i < 3; ++i) {

@@ -72,7 +72,7 @@ class Election {
   void resign();
 
   // How long to wait for an answer: a leader asks again before it has to stop.
-  static std::chrono::nanoseconds patience(std::chrono::nanoseconds ttl) { return ttl / 3; }
+  static std::chrono::nanoseconds answer_timeout(std::chrono::nanoseconds ttl) { return ttl / 3; }
 
  private:
   bool may_swap(Moment now) const;

@@ -161,7 +161,7 @@ class World {
   void send(Server& server, const StoreRequest& request) {
     server.waits = true;
     const uint64_t life = server.life, number = ++server.request;
-    at(now_ + Election::patience(kTtl),
+    at(now_ + Election::answer_timeout(kTtl),
        [this, &server, life, number] { answer(server, life, number, std::nullopt); });
     if (is_lost(server)) return;
     at(now_ + delay(), [this, &server, life, number, request] {
@@ -255,7 +255,7 @@ TEST(Election, HasOneLeaderAtMostWhateverFailsAndSoonOneWhenAllIsWell) {
     world.heal();
     // Whoever reads the record may have begun to wait just now, for a server that is dead, or for
     // answers to requests that are lost.
-    world.run_until(calm + 2 * kTakeOver + Election::patience(kTtl));
+    world.run_until(calm + 2 * kTakeOver + Election::answer_timeout(kTtl));
     const auto leader = world.leader();
     ASSERT_TRUE(leader) << "seed " << seed;
 

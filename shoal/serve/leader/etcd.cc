@@ -149,7 +149,7 @@ Result<StoreAnswer> EtcdStore::ask(const StoreRequest& request) {
 Result<StoreAnswer> EtcdStore::ask_member(const StoreRequest& request) {
   if (!client_) {
     HttpClientOptions how{.key = {}, .tls = options_.tls};
-    how.patience = options_.patience;
+    how.timeout = options_.timeout;
     how.answer_bytes = kLargestAnswer;
     SHOAL_ASSIGN(HttpClient client, HttpClient::connect(options_.urls[member_], how));
     client_.emplace(std::move(client));

@@ -19,7 +19,7 @@ struct EtcdOptions {
   std::string name;               // of the servers among which one leads
   // With whom to speak TLS: see net::make_client_context(). Needed for https.
   std::shared_ptr<SSL_CTX> tls;
-  std::chrono::milliseconds patience{375};  // for an answer
+  std::chrono::milliseconds timeout{375};  // for an answer
 };
 
 // "http://127.0.0.1:2379/name", or several: "http://a:2379,http://b:2379/name".
@@ -39,7 +39,7 @@ class EtcdStore {
   // REQUIRES: options.urls is not empty.
   explicit EtcdStore(EtcdOptions options) : options_(std::move(options)) {}
 
-  // Takes as long as options.patience to connect and to be answered, at most. Where a member fails,
+  // Takes as long as options.timeout to connect and to be answered, at most. Where a member fails,
   // the next request goes to the next one.
   Result<StoreAnswer> ask(const StoreRequest& request);
 

@@ -17,15 +17,15 @@ std::string make_id(const std::string& name) {
   return id + name;
 }
 
-LeadershipOptions with_patience(LeadershipOptions options) {
-  options.store.patience =
-      std::chrono::duration_cast<std::chrono::milliseconds>(Election::patience(options.ttl));
+LeadershipOptions with_timeout(LeadershipOptions options) {
+  options.store.timeout =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Election::answer_timeout(options.ttl));
   return options;
 }
 
 }  // namespace
 
-Leadership::Leadership(LeadershipOptions options) : options_(with_patience(std::move(options))) {}
+Leadership::Leadership(LeadershipOptions options) : options_(with_timeout(std::move(options))) {}
 
 Leadership::~Leadership() { resign(); }
 

@@ -23,7 +23,7 @@ namespace shoal::serve {
 
 struct LeadershipOptions {
   EtcdOptions store;
-  std::chrono::milliseconds ttl{1500};  // see ElectionOptions; sets the store's patience
+  std::chrono::milliseconds ttl{1500};  // see ElectionOptions; sets the store's timeout
   std::function<void(const std::string&)> log = [](const std::string&) {};  // what changes
 };
 
