@@ -54,7 +54,7 @@ Outcome build_and_print(const BuildFlags& flags) {
   task.options.out = flags.out;
   task.options.steps = flags.steps;
   ModelFlags& how = task.flags.train.model;
-  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(how));
+  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(task.flags.training_device()));
   ModelFlags measured = how;
   measured.tune = "fast";  // as the networks will run
   SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));

@@ -155,7 +155,7 @@ Outcome within_bound(const ShrinkResult& result, double most) {
 Outcome shrink_and_print(ShrinkFlags& flags) {
   if (const Status taken = flags.take_recipe(); !taken.ok()) return fail(Exit::kUsage, taken);
   SHOAL_OR_EXIT(const shrink::ShrinkOptions options, Exit::kUsage, flags.resolve());
-  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(flags.train.model));
+  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(flags.training_device()));
   ModelFlags measured = flags.train.model;
   measured.tune = "fast";  // as the network will run
   SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));

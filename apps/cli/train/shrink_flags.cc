@@ -94,6 +94,10 @@ void ShrinkFlags::add_to(Command& command) {
       ->group(kShrinking);
   add_learning_first(command, *this);
   command
+      .add_option("--train-device", train_device,
+                  "What trains, where that is not --device, on which times are measured: opencl:0")
+      ->group(kShrinking);
+  command
       .add_option("--int8-epochs", int8_epochs,
                   "With int8: learn to be rounded for so many epochs, at a tenth of the rate")
       ->check(in_range(0, 1000))
@@ -140,6 +144,12 @@ void ShrinkFlags::add_to(Command& command) {
   add_files(command, *this);
 }
 
+ModelFlags ShrinkFlags::training_device() const {
+  ModelFlags flags = train.model;
+  if (!train_device.empty()) flags.device = train_device;
+  return flags;
+}
+
 Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
   shrink::ShrinkOptions options;
   SHOAL_TRY(shrink::set_target(target, options));
@@ -180,6 +190,7 @@ std::vector<Setting> ShrinkFlags::settings() {
           {"hold-out", &o.hold_out},
           {"damaged", &train.damaged, {"refuse", "skip"}},
           {"device", &model.device},
+          {"train-device", &train_device},
           {"threads", &model.threads, {}, 0, 1024},
           {"tune", &model.tune, {"off", "fast", "full"}},
           {"instructions", &model.instructions, instruction_sets},

@@ -22,6 +22,7 @@ struct ShrinkFlags {
   bool controls = false, no_norms = false, resume = false;
   double seconds = 1, max_drop = 0;  // 0: none
   std::string recipe, write_recipe;  // files; empty: none
+  std::string train_device;          // empty: train.model's
 
   void add_to(Command& command);
   // The usual recipe of a command without flags.
@@ -34,6 +35,8 @@ struct ShrinkFlags {
   // left alone.
   Status take_text(std::string_view text, const std::string& name,
                    const std::set<std::string_view>& others);
+  // What training runs on: --train-device, or else --device.
+  ModelFlags training_device() const;
   // All options. Saves the preset if --save-preset was given.
   Result<shrink::ShrinkOptions> resolve() const;
 
