@@ -70,6 +70,7 @@ endif()
 set(instruction_sets "HWY_DISABLED_TARGETS=(${disabled})")
 
 include(cmake/precompiled.cmake)
+include(cmake/unity.cmake)
 
 if(SHOAL_TESTS)
   find_package(GTest REQUIRED)
@@ -98,6 +99,7 @@ function(shoal_test name)
     target_compile_options(${name} PRIVATE ${barely_compiled})
   endif()
   shoal_precompile(${name} test)
+  shoal_batches(${name})
   if((ARG_ONLY STREQUAL optimised AND SHOAL_SANITIZE) OR
      (ARG_ONLY STREQUAL sanitized AND NOT SHOAL_SANITIZE AND SHOAL_TESTS_ONCE))
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -164,6 +166,7 @@ function(shoal_module name)
   set_property(GLOBAL APPEND PROPERTY SHOAL_PUBLIC_HEADERS ${ARG_PUBLIC})
 
   shoal_precompile(shoal_${name} ${headers})
+  shoal_batches(shoal_${name})
 
   if(tests AND SHOAL_TESTS)
     set(kind ONLY sanitized LIGHT)

@@ -43,7 +43,7 @@ plan::WireOptions WireFlags::options() const {
 Result<std::map<std::string, float, std::less<>>> largest_values(const Graph& graph,
                                                                  const std::string& device_name) {
   std::fprintf(stderr, "shoal: int8 ranges are those of a random input, good for measuring only\n");
-  SHOAL_ASSIGN(const auto device, make_device(device_name));
+  SHOAL_ASSIGN(const auto device, shoal::make_device(device_name));
   SHOAL_ASSIGN(const std::vector<Tensor> inputs, compress::random_examples(graph, 1).at(0));
   return compress::largest_magnitudes(graph, *device, inputs);
 }
