@@ -1,7 +1,7 @@
 // What a network learns in a group of replicas with a codec, beside one that learns with f32: one
 // JSON line. All replicas are in this process, so that the time says nothing about a cluster.
 //
-//   bench_replicas MODEL DATA FORMAT WORKERS CODEC EPOCHS [SEED [no-feedback]]
+//   bench_replicas MODEL DATA FORMAT WORKERS CODEC EPOCHS [SEED [feedback|no-feedback [THREADS]]]
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -24,6 +24,7 @@ struct Arguments {
   int64_t workers = 8;
   CodecOptions codec = {};
   int64_t epochs = 1;
+  int threads = 1;
 };
 
 Result<double> top1_of(Device& device, const Graph& network, const Arguments& arguments) {
@@ -35,7 +36,7 @@ Result<double> top1_of(Device& device, const Graph& network, const Arguments& ar
 }
 
 Status train(const Arguments& arguments) {
-  const auto device = make_cpu_device({.threads = 1});
+  const auto device = make_cpu_device({.threads = arguments.threads});
   int levels = 0;
   while (int64_t{1} << levels < arguments.workers) ++levels;
   SHOAL_ASSIGN(const Graph network,
@@ -81,14 +82,18 @@ Status train(const Arguments& arguments) {
 int main(int argc, char** argv) {
   const auto kind = argc < 7 ? std::nullopt : shoal::learn::find_codec(argv[5]);
   if (!kind) {
-    std::fprintf(stderr, "usage: %s MODEL DATA FORMAT WORKERS CODEC EPOCHS [SEED [no-feedback]]\n",
+    std::fprintf(stderr,
+                 "usage: %s MODEL DATA FORMAT WORKERS CODEC EPOCHS [SEED [feedback|no-feedback "
+                 "[THREADS]]]\n",
                  argv[0]);
     return 2;
   }
-  shoal::learn::CodecOptions codec{.kind = *kind, .feedback = argc < 9};
+  shoal::learn::CodecOptions codec{.kind = *kind};
+  if (argc > 8) codec.feedback = std::string(argv[8]) != "no-feedback";
   if (argc > 7) codec.seed = std::strtoull(argv[7], nullptr, 10);
-  const shoal::Status status = shoal::learn::train(
-      {argv[1], argv[2], argv[3], std::atoll(argv[4]), codec, std::atoll(argv[6])});
+  const shoal::Status status =
+      shoal::learn::train({argv[1], argv[2], argv[3], std::atoll(argv[4]), codec,
+                           std::atoll(argv[6]), argc > 9 ? std::atoi(argv[9]) : 1});
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
   return 1;
