@@ -1,12 +1,5 @@
-// Resizing as convolution with a triangle filter, one axis after the other: O(pixels * taps) each.
-//
-//   out[i] = sum_k w_k in[k] / sum_k w_k,   w_k = max(0, 1 - |k + 1/2 - c| / r)
-//   c = (i + 1/2) * from / to,   r = max(from / to, 1)
-//
-// For from <= to that is bilinear interpolation with half-pixel centres. Weights are integers,
-// shares of 2^22, and sums are rounded to bytes after each axis, half a step up: every byte is that
-// of Pillow's resize, with which published accuracies were measured. Normalisation follows: y = (x
-// / 255 - mean) / std, per channel.
+// What is done to an image before a network sees it: see image.h. After resizing (resize.cc) and
+// cutting, y = (x / 255 - mean) / std for each channel.
 #include <algorithm>
 #include <cmath>
 
@@ -14,44 +7,6 @@
 
 namespace shoal {
 namespace {
-
-// The source pixels one output pixel is made of, and their shares.
-struct Taps {
-  int64_t first = 0;
-  std::vector<int32_t> weights;  // shares of kOne
-};
-constexpr int kOneBits = 22;  // 255 of them fit an int32_t
-constexpr int32_t kOne = 1 << kOneBits;
-
-// A triangle as wide as a source pixel, or as an output pixel if that is wider: when shrinking,
-// no source pixel is skipped.
-std::vector<Taps> triangle_taps(int64_t from, int64_t to) {
-  std::vector<Taps> all(static_cast<size_t>(to));
-  const double scale = static_cast<double>(from) / static_cast<double>(to);
-  const double radius = std::max(scale, 1.0);
-  std::vector<double> shares;
-  for (int64_t i = 0; i < to; ++i) {
-    const double centre = (static_cast<double>(i) + 0.5) * scale;
-    const auto begin = std::max<int64_t>(0, static_cast<int64_t>(centre - radius + 0.5));
-    const auto end = std::min<int64_t>(from, static_cast<int64_t>(centre + radius + 0.5));
-    Taps& taps = all[static_cast<size_t>(i)];
-    taps.first = begin;
-    shares.clear();
-    double sum = 0;
-    for (int64_t k = begin; k < end; ++k) {
-      const double distance = std::abs((static_cast<double>(k) + 0.5 - centre) * (1 / radius));
-      shares.push_back(std::max(0.0, 1 - distance));
-      sum += shares.back();
-    }
-    for (const double share : shares) {
-      taps.weights.push_back(static_cast<int32_t>(share / sum * kOne + 0.5));
-    }
-  }
-  return all;
-}
-
-// Of a sum that began with kOne / 2; clamped because weights are rounded, too.
-uint8_t to_byte(int32_t sum) { return static_cast<uint8_t>(std::clamp(sum >> kOneBits, 0, 255)); }
 
 Tensor centre_crop(const Tensor& image, int64_t side) {
   const int64_t h = image.shape()[0], w = image.shape()[1];
@@ -118,39 +73,6 @@ Status check_options(const Preprocess& how, int64_t image_channels) {
 }
 
 }  // namespace
-
-Tensor resize_image(const Tensor& image, int64_t height, int64_t width) {
-  const int64_t h = image.shape()[0], w = image.shape()[1], c = image.shape()[2];
-  const std::vector<Taps> columns = triangle_taps(w, width), rows = triangle_taps(h, height);
-  Tensor wide({DType::kU8, {h, width, c}}), result({DType::kU8, {height, width, c}});
-  const uint8_t* from = image.data<uint8_t>().data();
-  uint8_t* middle = wide.data<uint8_t>().data();
-  for (int64_t i = 0; i < h; ++i) {
-    for (int64_t j = 0; j < width; ++j) {
-      const Taps& taps = columns[static_cast<size_t>(j)];
-      for (int64_t k = 0; k < c; ++k) {
-        int32_t sum = kOne / 2;
-        for (size_t t = 0; t < taps.weights.size(); ++t) {
-          sum += taps.weights[t] * from[(i * w + taps.first + static_cast<int64_t>(t)) * c + k];
-        }
-        *middle++ = to_byte(sum);
-      }
-    }
-  }
-  middle = wide.data<uint8_t>().data();
-  uint8_t* to = result.data<uint8_t>().data();
-  const int64_t row = width * c;
-  for (const Taps& taps : rows) {
-    for (int64_t j = 0; j < row; ++j) {
-      int32_t sum = kOne / 2;
-      for (size_t t = 0; t < taps.weights.size(); ++t) {
-        sum += taps.weights[t] * middle[(taps.first + static_cast<int64_t>(t)) * row + j];
-      }
-      *to++ = to_byte(sum);
-    }
-  }
-  return result;
-}
 
 Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t height,
                           int64_t width) {

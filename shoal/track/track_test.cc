@@ -1,12 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
 #include <set>
 
 #include "shoal/track/assignment.h"
+#include "shoal/track/box_motion.h"
 #include "shoal/track/tracker.h"
 
 namespace shoal::track {
@@ -14,6 +16,7 @@ namespace {
 
 using detect::Box;
 using detect::Detection;
+using detect::Point;
 
 // The least sum by all permutations.
 double least_sum(const Costs& costs) {
@@ -81,7 +84,7 @@ TEST(Tracker, KeepsIdentitiesWhenObjectsPassEachOther) {
 // An object that is half hidden has a low score for a while.
 TEST(Tracker, KeepsWhatIsHalfHidden) {
   const auto ids_with = [](Association association) {
-    Tracker tracker({.association = association, .patience = 5});
+    Tracker tracker({.association = association, .max_missed = 5});
     std::set<int64_t> ids;
     for (int frame = 0; frame < 60; ++frame) {
       const bool hidden = frame >= 20 && frame < 40;
@@ -129,7 +132,7 @@ TEST(Tracker, ExpectsWhatItSawWhereItGoes) {
 }
 
 TEST(Tracker, ForgetsWhatIsGoneAndWhatWasNeverConfirmed) {
-  Tracker tracker({.patience = 3});
+  Tracker tracker({.max_missed = 3});
   for (int frame = 0; frame < 5; ++frame) tracker.update(walkers(frame));
   for (int frame = 0; frame < 5; ++frame) tracker.update({});
   int64_t least = 100;
@@ -148,6 +151,125 @@ TEST(Tracker, NeverMixesClasses) {
   tracker.update(found);
   for (Detection& one : found) one.label = 7;
   EXPECT_TRUE(tracker.update(found).empty());
+}
+
+// Random levels of grey, twice as large as what a camera at `left`, `top` sees of them.
+class Texture {
+ public:
+  explicit Texture(std::mt19937& rng) : levels_(size_t{kSide} * kSide) {
+    // Smooth, so that a displacement by half a square is between two whole ones.
+    for (size_t i = 0; i < levels_.size(); ++i) levels_[i] = static_cast<double>(rng() % 256);
+    for (int round = 0; round < 2; ++round) {
+      for (size_t i = kSide + 1; i < levels_.size(); ++i) {
+        levels_[i] = (levels_[i] + levels_[i - 1] + levels_[i - kSide]) / 3;
+      }
+    }
+  }
+
+  Tensor seen_from(int64_t left, int64_t top) const {
+    Tensor image({DType::kU8, {kSide / 2, kSide / 2, 3}});
+    uint8_t* to = image.data<uint8_t>().data();
+    for (int64_t y = 0; y < kSide / 2; ++y) {
+      for (int64_t x = 0; x < kSide / 2; ++x, to += 3) {
+        std::fill_n(
+            to, 3,
+            static_cast<uint8_t>(levels_[static_cast<size_t>((y + top) * kSide + x + left)]));
+      }
+    }
+    return image;
+  }
+
+ private:
+  static constexpr int64_t kSide = 320;
+  std::vector<double> levels_;
+};
+
+TEST(BoxMotion, IsThatOfTheTexture) {
+  std::mt19937 rng(5);
+  const Texture texture(rng);
+  const Tensor then = texture.seen_from(40, 40);
+  const Box box{60, 40, 95, 125};  // seen in squares of 2
+  for (int round = 0; round < 100; ++round) {
+    const auto x = static_cast<int64_t>(rng() % 21) - 10, y = static_cast<int64_t>(rng() % 9) - 4;
+    const auto moved = box_motion(then, texture.seen_from(40 - x, 40 - y), box);
+    ASSERT_TRUE(moved.has_value());
+    EXPECT_NEAR(moved->x, static_cast<float>(x), 1) << x << ", " << y;
+    EXPECT_NEAR(moved->y, static_cast<float>(y), 1) << x << ", " << y;
+  }
+  // Further than the search reaches, but with a guess.
+  const auto far = box_motion(then, texture.seen_from(10, 30), box, {28, 9});
+  EXPECT_NEAR(far->x, 30, 1);
+  EXPECT_NEAR(far->y, 10, 1);
+}
+
+TEST(BoxMotion, IsTheGuessWhereNothingIsSeen) {
+  Tensor flat({DType::kU8, {100, 120, 3}});
+  std::ranges::fill(flat.data<uint8_t>(), uint8_t{90});
+  const auto moved = box_motion(flat, flat, {40, 20, 75, 100}, {6, -4});
+  ASSERT_TRUE(moved.has_value());
+  EXPECT_NEAR(moved->x, 6, 1);
+  EXPECT_NEAR(moved->y, -4, 1);
+}
+
+// Boxes come from networks, and from velocities that were learned from them.
+TEST(BoxMotion, IsNoneOfWhatIsNotThere) {
+  const Tensor image({DType::kU8, {60, 80, 3}}), other({DType::kU8, {60, 82, 3}});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(box_motion(image, other, {10, 10, 40, 50}));
+  EXPECT_FALSE(box_motion(Tensor(), image, {10, 10, 40, 50}));
+  for (const Box& box : {Box{100, 10, 140, 50}, Box{-50, 10, -10, 50}, Box{10, 10, 11, 11},
+                         Box{40, 10, 10, 50}, Box{nan, 10, 40, 50}, Box{10, 10, 1e30F, 50}}) {
+    EXPECT_FALSE(box_motion(image, image, box));
+  }
+  EXPECT_FALSE(box_motion(image, image, {10, 10, 40, 50}, {nan, 0}));
+  EXPECT_FALSE(box_motion(image, image, {10, 10, 40, 50}, {500, 0}));
+  std::mt19937 rng(6);
+  std::uniform_real_distribution<float> at(-100, 200);
+  for (int round = 0; round < 1000; ++round) {
+    box_motion(image, image, {at(rng), at(rng), at(rng), at(rng)}, {at(rng) / 4, at(rng) / 4});
+  }
+}
+
+// An object that turns back between two looks is where the image says, and keeps its identity.
+TEST(Tracker, FollowsWhatTheImageShows) {
+  const auto run = [](bool follow) {
+    Tracker tracker({.sure_score = 0.5F});
+    tracker.update({{0, 0.9F, {100, 50, 120, 90}, {}}});
+    tracker.update({{0, 0.9F, {110, 50, 130, 90}, {}}});
+    Point at{110, 50};
+    for (int frame = 0; frame < 5; ++frame) {
+      const Motion motion = [&](const Box& box, const Point& guess) -> std::optional<Point> {
+        EXPECT_EQ(box.left, at.x);
+        EXPECT_EQ(guess.y, 0);
+        return Point{-10, 0};
+      };
+      if (follow) tracker.follow(motion);
+      at.x -= 10;
+    }
+    const Box now{at.x, at.y, at.x + 20, at.y + 40};
+    if (follow) {
+      EXPECT_EQ(tracker.expected(5)[0].detection.box, now);
+      EXPECT_EQ(tracker.expected(0)[0].detection.box, (Box{110, 50, 130, 90}));
+    }
+    return tracker.update({{0, 0.9F, now, {}}}, 5)[0].id;
+  };
+  EXPECT_EQ(run(true), 1);
+  EXPECT_EQ(run(false), 2);  // a control
+}
+
+// Where the image says nothing, tracks go on as the filter knows them.
+TEST(Tracker, FollowsItsFilterWhereTheImageSaysNothing) {
+  Tracker tracker;
+  for (int frame = 0; frame < 20; ++frame) tracker.update(walkers(frame));
+  const auto expected = tracker.expected(3);
+  for (int frame = 0; frame < 3; ++frame) {
+    tracker.follow([](const Box&, const Point&) { return std::optional<Point>(); });
+  }
+  const auto followed = tracker.expected(3);
+  ASSERT_EQ(followed.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_GT(detect::overlap(followed[i].detection.box, expected[i].detection.box), 0.98F);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "shoal/track/assignment.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 using detect::Box;
 using detect::Detection;
+using detect::Point;
 
 // Of ByteTrack's filter, as shares of the height of a box: what a position may jump in a frame,
 // what a velocity may change, and how far off a detection is.
@@ -20,6 +22,10 @@ std::array<double, 4> measured(const Box& box) {
 }
 
 double square(double x) { return x * x; }
+
+Box moved_by(const Box& box, const Point& way) {
+  return {box.left + way.x, box.top + way.y, box.right + way.x, box.bottom + way.y};
+}
 
 }  // namespace
 
@@ -49,13 +55,19 @@ Box Tracker::Tracked::box() const {
 void Tracker::predict(size_t frames) {
   for (Tracked& track : tracks_) {
     const double height = std::max(track.state[3].x, 1.0);
+    if (std::exchange(track.followed, false)) {
+      track.state[0].v = static_cast<double>(track.moved.x) / static_cast<double>(frames);
+      track.state[1].v = static_cast<double>(track.moved.y) / static_cast<double>(frames);
+      track.moved = {};
+    }
     for (Coordinate& one : track.state) one.predict(static_cast<double>(frames), height);
     track.missed += frames;
   }
 }
 
 void Tracker::begin(const Detection& one) {
-  Tracked track{.id = next_++, .last = one, .hits = 1};
+  const bool sure = one.score >= options_.sure_score;
+  Tracked track{.id = next_++, .last = one, .hits = sure ? options_.confirmations : 1};
   const auto at = measured(one.box);
   const double height = std::max(at[3], 1.0);
   for (size_t i = 0; i < at.size(); ++i) {
@@ -114,7 +126,7 @@ std::vector<Track> Tracker::update(const std::vector<Detection>& found, size_t f
   if (options_.association == Association::kTwoScores) match(found, used, /*high=*/false);
   // A track that was never confirmed was a mistake of the detector.
   std::erase_if(tracks_, [&](const Tracked& track) {
-    return track.missed > options_.patience ||
+    return track.missed > options_.max_missed ||
            (track.missed > 0 && track.hits < options_.confirmations);
   });
   for (size_t d = 0; d < found.size(); ++d) {
@@ -131,6 +143,25 @@ std::vector<Track> Tracker::update(const std::vector<Detection>& found, size_t f
   return shown;
 }
 
+void Tracker::follow(const Motion& motion, size_t frames) {
+  const auto count = static_cast<float>(frames);
+  for (Tracked& track : tracks_) {
+    if (track.missed > 0) continue;
+    const Point velocity{static_cast<float>(track.state[0].v),
+                         static_cast<float>(track.state[1].v)};
+    const Point pace = track.pace.value_or(velocity);
+    const Point guess{pace.x * count, pace.y * count};
+    const auto seen = motion(moved_by(track.last.box, track.moved), guess);
+    const Point way = seen.value_or(Point{velocity.x * count, velocity.y * count});
+    if (seen) {
+      const Point now{way.x / count, way.y / count};
+      track.pace = track.pace ? Point{(pace.x + now.x) / 2, (pace.y + now.y) / 2} : now;
+    }
+    track.moved = {track.moved.x + way.x, track.moved.y + way.y};
+    track.followed = true;
+  }
+}
+
 std::vector<Track> Tracker::expected(size_t frames) const {
   std::vector<Track> all;
   for (const Tracked& track : tracks_) {
@@ -138,6 +169,11 @@ std::vector<Track> Tracker::expected(size_t frames) const {
     Track one{.id = track.hits < options_.confirmations ? 0 : track.id,
               .detection = track.last,
               .seen = frames == 0};
+    if (track.followed && frames > 0) {
+      one.detection.box = moved_by(track.last.box, track.moved);
+      all.push_back(one);
+      continue;
+    }
     const auto way = [&](size_t i) {
       return static_cast<float>(track.state[i].v * static_cast<double>(frames));
     };

@@ -6,11 +6,16 @@
 // score to all tracks, then those of a low score to the tracks that are left, which is how an
 // object that is half hidden keeps its identity. What is left of a high score begins a track; a
 // track that nothing was assigned to for a while ends.
+//
+// Between detections an image may say how far a track moves (box_motion.h), which is then what the
+// filter expects, in place of v dt.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "shoal/detect/detection.h"
@@ -30,9 +35,10 @@ struct TrackerOptions {
   Association association = Association::kTwoScores;
   float high_score = 0.5F, low_score = 0.1F;
   float begin_score = 0.6F;    // of a detection that begins a track
+  float sure_score = 2;        // of a detection whose track is shown at once; above 1: of none
   float least_overlap = 0.2F;  // of a track and a detection of a high score
   float least_overlap_low = 0.5F;
-  size_t patience = 30;      // frames without a detection until a track ends
+  size_t max_missed = 30;    // frames without a detection until a track ends
   size_t confirmations = 2;  // frames with one until a track is shown
 };
 
@@ -42,6 +48,10 @@ struct Track {
   detect::Detection detection = {};  // with the box that the filter gives
   bool seen = true;  // false: nothing was assigned to it, and this is where it should be
 };
+
+// How far what a box shows has moved since the frame before, if that is known; about `guess`.
+using Motion =
+    std::function<std::optional<detect::Point>(const detect::Box& box, const detect::Point& guess)>;
 
 // A value. Thread-compatible.
 class Tracker {
@@ -54,8 +64,13 @@ class Tracker {
   std::vector<Track> update(const std::vector<detect::Detection>& found, size_t frames = 1,
                             size_t coast = 0);
 
-  // Where the objects that were seen in the last frame should be `frames` later: their boxes, moved
-  // with the velocity of the filter. Those that are not confirmed have the id 0.
+  // A frame without detections, `frames` after the one before: what was seen in the last update
+  // moves as the image says, and with the velocity of the filter where it says nothing.
+  void follow(const Motion& motion, size_t frames = 1);
+
+  // Where the objects that were seen in the last update should be `frames` later: their boxes,
+  // where they were followed to, or else moved with the velocity of the filter. Those that are not
+  // confirmed have the id 0.
   std::vector<Track> expected(size_t frames) const;
 
  private:
@@ -72,6 +87,9 @@ class Tracker {
     detect::Detection last = {};
     std::array<Coordinate, 4> state = {};  // centre x and y, width, height
     size_t missed = 0, hits = 0;
+    detect::Point moved = {};                // by follow(), since the last update
+    std::optional<detect::Point> pace = {};  // of a frame, as follow() saw it last
+    bool followed = false;
 
     detect::Box box() const;
   };
