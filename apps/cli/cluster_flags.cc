@@ -1,7 +1,7 @@
 // Flags for a cluster of equal devices, or the file that describes another one.
 #include "cluster_flags.h"
 
-#include "cluster_file.h"
+#include "shoal/config/cluster_file.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::cli {
@@ -32,7 +32,7 @@ void ClusterFlags::add_to(Command& command) {
 }
 
 Result<plan::ClusterProfile> make_cluster(const ClusterFlags& flags) {
-  if (!flags.file.empty()) return read_cluster(flags.file);
+  if (!flags.file.empty()) return config::read_cluster(flags.file);
   SHOAL_ASSIGN(const plan::DevicePreset device, plan::find_device(flags.device));
   SHOAL_ASSIGN(const plan::LinkPreset link, plan::find_link(flags.link));
   return plan::uniform_cluster(flags.workers, device, link);

@@ -3,10 +3,10 @@
 
 #include "apps/flags/json.h"
 #include "cli.h"
-#include "plan_picture.h"
 #include "planning.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/report/plan_page.h"
 #include "streaming.h"
 #include "table.h"
 #include "tenants.h"
@@ -99,15 +99,14 @@ Outcome show(const Flags& flags, const Made& planned) {
   } else {
     print(planned);
   }
+  Status written;
   if (!flags.svg.empty()) {
-    if (Status status = write_file(flags.svg, to_svg(planned)); !status.ok())
-      return fail(Exit::kResources, status);
+    written = write_file(flags.svg, report::plan_picture(planned.model, planned));
   }
-  if (!flags.html.empty()) {
-    if (Status status = write_file(flags.html, to_html(planned)); !status.ok())
-      return fail(Exit::kResources, status);
+  if (written.ok() && !flags.html.empty()) {
+    written = write_file(flags.html, report::plan_page(planned.model, planned));
   }
-  return {};
+  return written.ok() ? Outcome{} : fail(Exit::kResources, written);
 }
 
 Outcome plan_stream(const Flags& flags, plan::ClusterProfile cluster) {

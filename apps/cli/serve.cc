@@ -10,7 +10,6 @@
 #include "cluster/notify.h"
 #include "cluster/stop_signals.h"
 #include "model.h"
-#include "schedule_files.h"
 #include "shoal/base/notification.h"
 #include "shoal/base/usable_cores.h"
 #include "shoal/base/user_folders.h"
@@ -223,9 +222,9 @@ Status add_tasks(const ServeFlags& flags, std::vector<serve::ModelSource>& sourc
   for (const std::string& text : flags.budgets) SHOAL_TRY(take_budget(text, allowed));
   tasks.budgets = allowed.budgets;
   SHOAL_TRY(check(tasks.budgets));
-  for (const auto& folder : catalogs_in(flags.catalog)) {
+  for (const auto& folder : catalog::catalogs_in(flags.catalog)) {
     SHOAL_ASSIGN(const catalog::Catalog found, catalog::read_catalog(folder));
-    schedule::Task task = catalog::as_task(found, task_name(folder));
+    schedule::Task task = catalog::as_task(found, catalog::task_name(folder));
     task.latency_ms = allowed.latency_ms;
     task.requests_per_day = allowed.requests;
     for (const catalog::Variant& variant : found.variants) {

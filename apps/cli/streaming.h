@@ -19,10 +19,6 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterP
 
 void print(const PlannedStream& planned);
 
-// The plans that requests use in turn.
-std::string text_of(const PlannedStream& planned);
-double period_ms(const plan::StreamPrediction& plan);  // between answers
-
 // The same fields as a plan for one request has; milliseconds are those between answers.
 Json to_json(const PlannedStream& planned);
 

@@ -7,22 +7,22 @@
 #include <thread>
 
 #include "../cli.h"
-#include "../cluster_file.h"
 #include "../exit_codes.h"
 #include "../model.h"
 #include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
-#include "chaos_page.h"
 #include "chaos_train.h"
 #include "chaos_view.h"
 #include "cluster_commands.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/process.h"
+#include "shoal/chaos/processes/chaos_page.h"
 #include "shoal/chaos/processes/chaos_run.h"
 #include "shoal/chaos/simulated/history.h"
 #include "shoal/cluster/equal_plans.h"
+#include "shoal/config/cluster_file.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/passes/passes.h"
 #include "shoal/plan/search/subset.h"
@@ -221,7 +221,7 @@ Result<chaos::ChaosClusterOptions> cluster_options(const Flags& flags, const Gra
     options.plan = [plans](const auto& set) { return plans->plan_for(set); };
     return options;
   }
-  SHOAL_ASSIGN(const plan::ClusterProfile cluster, read_cluster(flags.cluster));
+  SHOAL_ASSIGN(const plan::ClusterProfile cluster, config::read_cluster(flags.cluster));
   for (const auto& worker : cluster.workers) options.workers.push_back(worker.name);
   options.emulated = cluster;
   options.cluster_file = flags.cluster;
@@ -310,7 +310,7 @@ Outcome run_on_processes(const Flags& flags) {
   }
   if (!flags.html.empty()) {
     const Status written =
-        write_file(flags.html, chaos_page(flags.model + " under faults", report));
+        write_file(flags.html, chaos::chaos_page(flags.model + " under faults", report));
     if (!written.ok()) return fail(Exit::kResources, written);
   }
   if (predicted_ms > 0) note_lateness(report, predicted_ms);

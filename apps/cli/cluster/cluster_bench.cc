@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "../exit_codes.h"
-#include "../plan_picture.h"
 #include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
@@ -20,6 +19,7 @@
 #include "shoal/emulate/dilation.h"
 #include "shoal/plan/search/conclusion.h"
 #include "shoal/plan/search/subset.h"
+#include "shoal/report/plan_page.h"
 #include "straggler_bench.h"
 #include "stream_bench.h"
 #include "verify_bench.h"
@@ -209,8 +209,8 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
     access->connection().forget_profiles(planned.single.graph());
   }
   if (!flags.html.empty()) {
-    const Planned measured{with_measured(planned, figures->single, figures->many), planned.model};
-    const Status written = write_file(flags.html, to_html(measured));
+    const auto measured = with_measured(planned, figures->single, figures->many);
+    const Status written = write_file(flags.html, report::plan_page(planned.model, measured));
     if (!written.ok()) return fail(Exit::kResources, written);
   }
   if (flags.json) {

@@ -1,7 +1,7 @@
 // Flags of emulation, from the command line or the environment.
 #include "emulation_flags.h"
 
-#include "../cluster_file.h"
+#include "shoal/config/cluster_file.h"
 
 namespace shoal::cli {
 namespace {
@@ -43,7 +43,7 @@ Result<EmulationFlags> EmulationFlags::of_environment() {
 Result<emulate::Emulation> EmulationFlags::make() const {
   emulate::Emulation emulation{{}, media, dilation};
   if (!file.empty()) {
-    SHOAL_ASSIGN(emulation.cluster, read_cluster(file));
+    SHOAL_ASSIGN(emulation.cluster, config::read_cluster(file));
   }
   return emulation;
 }

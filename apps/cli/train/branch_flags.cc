@@ -4,8 +4,8 @@
 #include <charconv>
 #include <string_view>
 
-#include "../cluster_file.h"
 #include "shoal/branch/compare.h"
+#include "shoal/config/cluster_file.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/summary.h"
 #include "shoal/shrink/shrink_options.h"
@@ -144,7 +144,7 @@ Result<branch::LearnOptions> BranchFlags::resolve() const {
 }
 
 Result<plan::ClusterProfile> BranchFlags::cluster_for(size_t count) const {
-  if (!cluster.empty()) return read_cluster(cluster);
+  if (!cluster.empty()) return config::read_cluster(cluster);
   SHOAL_ASSIGN(const plan::DevicePreset device, plan::find_device(worker));
   SHOAL_ASSIGN(const plan::LinkPreset wire, plan::find_link(link));
   return plan::uniform_cluster(workers > 0 ? workers : count, device, wire);

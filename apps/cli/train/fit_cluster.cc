@@ -10,7 +10,7 @@
 #include "apps/flags/json.h"
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/page/page.h"
+#include "shoal/report/fit_cluster_page.h"
 #include "shrink_progress.h"
 #include "train_flags.h"
 
@@ -46,16 +46,6 @@ void add_to(FitFlags& f, Command& command) {
   command.add_option("--report", f.train.report, "Write what was tried to this HTML file");
 }
 
-std::string top1_of(const Attempt& attempt) {
-  return attempt.top1 ? fixed(*attempt.top1, 2) + " %" : "";
-}
-
-std::string verdict_of(const Attempt& attempt) {
-  if (attempt.meets()) return "meets the target";
-  if (!attempt.note.empty()) return attempt.note;
-  return attempt.fast_enough ? "loses too much" : "too slow";
-}
-
 Json to_json(const FitResult& result) {
   Json attempts = Json::array();
   for (const Attempt& attempt : result.attempts) {
@@ -77,24 +67,11 @@ void print_table(const FitResult& result) {
   Table table({"attempt", "ms", "bytes", "top-1", ""});
   for (const Attempt& attempt : result.attempts) {
     table.add({attempt.name, fixed(attempt.ms, 2), in_bytes(static_cast<long long>(attempt.bytes)),
-               top1_of(attempt), verdict_of(attempt)});
+               report::top1_of(attempt), report::verdict_of(attempt)});
   }
   table.print();
   std::printf("wanted: %.2f ms; top-1 of the model as given: %.2f %%\n", result.target_ms,
               result.top1_before);
-}
-
-std::string page_of(const FitFlags& flags, const FitResult& result) {
-  std::string rows = page::header_row({"attempt", "ms", "bytes", "top-1", "verdict"});
-  for (const Attempt& attempt : result.attempts) {
-    rows += page::row({attempt.name, fixed(attempt.ms, 2),
-                       with_commas(static_cast<long long>(attempt.bytes)), top1_of(attempt),
-                       verdict_of(attempt)});
-  }
-  return page::html_page(flags.train.model.model + " on " + flags.options.cluster,
-                         page::figures({{"wanted", fixed(result.target_ms, 2), "ms a request"},
-                                        {"top-1 as given", fixed(result.top1_before, 2), "%"}}) +
-                             page::card("Attempts", page::table("Attempts", rows)));
 }
 
 Outcome fit_and_print(const FitFlags& flags) {
@@ -118,7 +95,8 @@ Outcome fit_and_print(const FitFlags& flags) {
   const auto result =
       fit_cluster::fit({*device, *device}, model, *data, options, shrink_callbacks(line));
   if (result.ok() && !flags.train.report.empty()) {
-    const Status written = write_file(flags.train.report, page_of(flags, *result));
+    const Status written = write_file(flags.train.report, report::fit_cluster_page(flags.train.model.model + " on " + flags.options.cluster,
+                                                        *result));
     if (!written.ok()) return fail(Doing::kTrain, written);
   }
   const Outcome printed = print_result(result, flags.train.json, to_json, print_table);

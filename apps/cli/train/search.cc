@@ -14,7 +14,7 @@
 #include "network_line.h"
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/page/page.h"
+#include "shoal/report/search_page.h"
 #include "train_flags.h"
 
 namespace shoal::cli {
@@ -111,30 +111,6 @@ void print_table(const SearchResult& result) {
               result.found[0].name.c_str(), result.test_top1, result.fastest_ms, result.staged_ms);
 }
 
-std::string page_of(const SearchResult& result) {
-  std::vector<page::CostPoint> points;
-  std::string rows = page::header_row({"network", "top-1", "ms", "MACs", "parameters"});
-  for (const search::Found& one : result.found) {
-    points.push_back(
-        {.cost = one.ms, .top1 = one.top1, .on_front = one.on_front, .name = one.name});
-    rows += page::row({one.name, fixed(one.top1, 2) + " %", fixed(one.ms, 3), with_commas(one.macs),
-                       with_commas(one.parameters)});
-  }
-  const std::string figures =
-      page::figures({{"networks drawn", with_commas(static_cast<long long>(result.drawn))},
-                     {"simulated", with_commas(static_cast<long long>(result.simulated))},
-                     {"the fastest", fixed(result.fastest_ms, 3), "ms"},
-                     {"with stages", fixed(result.staged_ms, 3), "ms"}});
-  return page::html_page(
-      "Networks for several units",
-      figures +
-          page::card("Front",
-                     "<p>Top-1 on held-out images and simulated time of those that learned; "
-                     "in blue what no other one beats in both.</p>\n" +
-                         page::front_picture(points, "ms")) +
-          page::card("Networks", page::table("Networks", rows)));
-}
-
 Outcome search_and_print(const SearchFlags& flags) {
   search::SearchOptions options = flags.options;
   SHOAL_OR_EXIT(options.recipe, Exit::kUsage, flags.train.resolve());
@@ -164,7 +140,7 @@ Outcome search_and_print(const SearchFlags& flags) {
       .cancel = cancel_on_signals()};
   const auto result = search::search(*device, *data, options, callbacks);
   if (result.ok() && !flags.report.empty()) {
-    if (const Status written = write_file(flags.report, page_of(*result)); !written.ok()) {
+    if (const Status written = write_file(flags.report, report::search_page(*result)); !written.ok()) {
       return fail(Doing::kTrain, written);
     }
   }

@@ -11,8 +11,8 @@
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/models/model.h"
+#include "shoal/report/shrink_page.h"
 #include "shrink_flags.h"
-#include "shrink_page.h"
 #include "shrink_progress.h"
 #include "variants.h"
 
@@ -181,7 +181,7 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
   if (!flags.train.report.empty()) {
     const std::string place = options.device.empty() ? "" : " on " + options.device;
     const std::string page =
-        shrink_page(flags.train.model.model + " shrunk to " + flags.target + place, *result,
+        report::shrink_page(flags.train.model.model + " shrunk to " + flags.target + place, *result,
                     json.dump(2), *recipe);
     const Status written = write_file(flags.train.report, page);
     if (!written.ok()) return fail(Doing::kTrain, written);

@@ -167,7 +167,7 @@ Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
   return options;
 }
 
-std::vector<Setting> ShrinkFlags::settings() {
+std::vector<config::Setting> ShrinkFlags::settings() {
   ModelFlags& model = train.model;
   fit::TrainingOptions& o = train.options;
   std::vector<std::string> instruction_sets;
@@ -226,13 +226,13 @@ std::vector<Setting> ShrinkFlags::settings() {
 
 Status ShrinkFlags::take_recipe() {
   if (!recipe.empty()) {
-    std::vector<Setting> all = settings();
-    for (Setting& setting : all) {
+    std::vector<config::Setting> all = settings();
+    for (config::Setting& setting : all) {
       if (setting.name == "channels") continue;  // of presets only
       const std::string name(setting.name);
       setting.given = command_->count(name == "model" ? name : "--" + name) > 0;
     }
-    SHOAL_TRY(read_recipe(recipe, all));
+    SHOAL_TRY(config::read_recipe(recipe, all));
     preprocess_.nhwc = layout_ == "nhwc";
   }
   return require_source();
@@ -240,7 +240,7 @@ Status ShrinkFlags::take_recipe() {
 
 Status ShrinkFlags::take_text(std::string_view text, const std::string& name,
                               const std::set<std::string_view>& others) {
-  SHOAL_TRY(parse_recipe(text, name, settings(), others));
+  SHOAL_TRY(config::parse_recipe(text, name, settings(), others));
   preprocess_.nhwc = layout_ == "nhwc";
   return require_source();
 }
@@ -260,7 +260,7 @@ Result<std::string> recipe_of(ShrinkFlags flags, const shrink::ShrinkOptions& op
   flags.train.options.optimizer.rate = fit::trainer_options(options.recipe).optimizer.rate;
   flags.preprocess_ = options.recipe.preprocess;
   flags.layout_ = flags.preprocess_.nhwc ? "nhwc" : "nchw";
-  return to_recipe(flags.settings());
+  return config::to_recipe(flags.settings());
 }
 
 }  // namespace shoal::cli

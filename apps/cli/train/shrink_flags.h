@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "recipe_file.h"
+#include "shoal/config/recipe_file.h"
 #include "shoal/shrink/shrink_options.h"
 #include "train_flags.h"
 
@@ -40,7 +40,7 @@ struct ShrinkFlags {
  private:
   Status require_source() const;
   // All that decides what is written. Points into this.
-  std::vector<Setting> settings();
+  std::vector<config::Setting> settings();
   friend Result<std::string> recipe_of(ShrinkFlags flags, const shrink::ShrinkOptions& options,
                                        int threads);
 

@@ -11,8 +11,9 @@
 #include "../train_on_cluster.h"
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
-#include "report.h"
+#include "shoal/base/atomic_file.h"
 #include "shoal/base/machine.h"
+#include "shoal/report/training_page.h"
 #include "train_flags.h"
 
 namespace shoal::cli {
@@ -91,7 +92,7 @@ class TrainingView {
   Status write_page(const fit::EpochReport& report) const {
     if (flags_.report.empty()) return {};
     const std::string title = flags_.model.model + " on " + flags_.options.data.string();
-    return write_report(flags_.report, title, report);
+    return write_file(flags_.report, report::training_page(title, report));
   }
 
  private:

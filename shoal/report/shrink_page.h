@@ -6,11 +6,11 @@
 
 #include "shoal/shrink/result.h"
 
-namespace shoal::cli {
+namespace shoal::report {
 
 // HTML that needs no other file. `json` is what the command prints for scripts, and `recipe` what
 // repeats the run; both are shown as they are. Texts may be anybody's.
 std::string shrink_page(const std::string& title, const shrink::ShrinkResult& result,
                         const std::string& json, const std::string& recipe);
 
-}  // namespace shoal::cli
+}  // namespace shoal::report

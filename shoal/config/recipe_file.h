@@ -14,7 +14,7 @@
 
 #include "shoal/base/status.h"
 
-namespace shoal::cli {
+namespace shoal::config {
 
 // A setting that a recipe may hold.
 struct Setting {
@@ -41,4 +41,4 @@ Status parse_recipe(std::string_view text, const std::string& name,
                     const std::set<std::string_view>& others = {});
 Status read_recipe(const std::filesystem::path& path, std::span<const Setting> settings);
 
-}  // namespace shoal::cli
+}  // namespace shoal::config

@@ -1,6 +1,6 @@
 // The picture of a plan as SVG: two bars per machine, one rectangle per task and transfer. Names
 // come from models and files, and are escaped.
-#include "plan_picture.h"
+#include "shoal/report/plan_page.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,9 @@
 #include "shoal/base/number_text.h"
 #include "shoal/page/markup.h"
 #include "shoal/page/page.h"
+#include "shoal/plan/search/explanation.h"
 
-namespace shoal::cli {
+namespace shoal::report {
 namespace {
 
 using page::escaped;
@@ -169,10 +170,10 @@ std::string list_item(const std::string& name, double ms, const std::string& why
   return "<li>" + escaped(name) + ", " + fixed(ms, 1) + " ms: " + escaped(why) + "</li>\n";
 }
 
-Picture picture_of(const Planned& planned) {
+Picture picture_of(const std::string& model, const plan::Comparison& planned) {
   const Prediction& best = planned.best();
-  return Picture(planned.model + ": " + best.name + ", " + fixed(1e3 * best.timeline.seconds, 1) +
-                     " ms, " + fixed(planned.speedup(), 2) + " times as fast as one worker",
+  return Picture(model + ": " + best.name + ", " + fixed(1e3 * best.timeline.seconds, 1) + " ms, " +
+                     fixed(planned.speedup(), 2) + " times as fast as one worker",
                  best.graph(), planned.cluster, {{best.scheduled, best.timeline}});
 }
 
@@ -180,7 +181,7 @@ Picture picture_of(const Planned& planned) {
 struct StreamTimes {
   std::vector<plan::Timeline> timelines;
 
-  explicit StreamTimes(const PlannedStream& planned) {
+  explicit StreamTimes(const plan::StreamComparison& planned) {
     // So many that every turn is seen twice, and the workers fill up and empty again.
     constexpr size_t kFewest = 8, kMost = 32;
     const plan::StreamPrediction& best = planned.best();
@@ -189,14 +190,15 @@ struct StreamTimes {
   }
 
   // REQUIRES: it outlives the picture.
-  Picture picture_of(const PlannedStream& planned) const {
+  Picture picture_of(const std::string& model, const plan::StreamComparison& planned) const {
     const plan::StreamPrediction& best = planned.best();
     std::vector<RequestTimes> times;
     for (size_t r = 0; r < timelines.size(); ++r) {
       times.push_back({best.turns[r % best.turns.size()], timelines[r]});
     }
-    return Picture(planned.model + ": " + best.name + ", an answer every " +
-                       fixed(period_ms(best), 1) + " ms, " + fixed(planned.speedup(), 2) +
+    return Picture(model + ": " + best.name + ", an answer every " +
+                       fixed(1e3 * period_of(best).seconds, 1) + " ms, " +
+                       fixed(planned.speedup(), 2) +
                        " times as often as from one worker; the first " +
                        std::to_string(timelines.size()) + " requests",
                    best.graph(), planned.cluster, std::move(times));
@@ -205,42 +207,44 @@ struct StreamTimes {
 
 }  // namespace
 
-std::string to_svg(const Planned& planned) { return picture_of(planned).as_file(); }
-
-std::string to_svg(const PlannedStream& planned) {
-  return StreamTimes(planned).picture_of(planned).as_file();
+std::string plan_picture(const std::string& model, const plan::Comparison& planned) {
+  return picture_of(model, planned).as_file();
 }
 
-std::string to_html(const Planned& planned) {
+std::string plan_picture(const std::string& model, const plan::StreamComparison& planned) {
+  return StreamTimes(planned).picture_of(model, planned).as_file();
+}
+
+std::string plan_page(const std::string& model, const plan::Comparison& planned) {
   const Prediction& best = planned.best();
   std::string others;
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const Prediction& other = planned.plans[i];
     others += list_item(other.name, 1e3 * other.timeline.seconds, why_slower(planned, other));
   }
-  return whole_page(planned.model,
+  return whole_page(model,
                     {{"split", best.name},
                      {"a request", fixed(1e3 * best.timeline.seconds, 1), "ms"},
                      {"against one worker", fixed(planned.speedup(), 2), "x as fast"},
                      {"workers", std::to_string(planned.cluster.workers.size())}},
-                    picture_of(planned).in_page(), advice_text(planned), others,
+                    picture_of(model, planned).in_page(), advice_text(planned), others,
                     to_text(best.graph(), best.plan()));
 }
 
-std::string to_html(const PlannedStream& planned) {
+std::string plan_page(const std::string& model, const plan::StreamComparison& planned) {
   const plan::StreamPrediction& best = planned.best();
   std::string others;
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const plan::StreamPrediction& other = planned.plans[i];
-    others += list_item(other.name, period_ms(other), why_slower(other));
+    others += list_item(other.name, 1e3 * period_of(other).seconds, why_slower(other));
   }
-  return whole_page(planned.model,
+  return whole_page(model,
                     {{"split", best.name},
-                     {"an answer every", fixed(period_ms(best), 1), "ms"},
+                     {"an answer every", fixed(1e3 * period_of(best).seconds, 1), "ms"},
                      {"against one worker", fixed(planned.speedup(), 2), "x as often"},
                      {"workers", std::to_string(planned.cluster.workers.size())}},
-                    StreamTimes(planned).picture_of(planned).in_page(), advice_text(planned),
-                    others, text_of(planned));
+                    StreamTimes(planned).picture_of(model, planned).in_page(), advice_text(planned),
+                    others, to_text(best));
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::report

@@ -1,24 +1,23 @@
 // The files are written by hand: unknown keys and numbers that make no sense are errors that name
 // the key.
-#include "schedule_files.h"
+#include "shoal/config/schedule_files.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "shoal/base/printable.h"
 #include "shoal/catalog/as_task.h"
-#include "toml_file.h"
+#include "shoal/config/toml_file.h"
 
-namespace shoal::cli {
+namespace shoal::config {
 namespace {
 
 using schedule::Option;
 using schedule::Place;
 using schedule::Task;
+using schedule::Trace;
 
 constexpr double kMost = 1e15, kMegabyte = 1e6, kHour = 3600;
-constexpr const char* kIndex = "index.json";
 
 // Not negative; `fallback` if it is not there.
 Result<double> number(const toml::table& table, std::string_view key, double fallback) {
@@ -254,29 +253,15 @@ class TraceReader {
 
 Result<schedule::Catalog> tasks_in(const std::filesystem::path& folder) {
   schedule::Catalog catalog;
-  for (const auto& path : catalogs_in(folder)) {
+  for (const auto& path : catalog::catalogs_in(folder)) {
     SHOAL_ASSIGN(const catalog::Catalog found, catalog::read_catalog(path));
-    catalog.tasks.push_back(catalog::as_task(found, task_name(path)));
+    catalog.tasks.push_back(catalog::as_task(found, catalog::task_name(path)));
   }
   if (const Status status = check(catalog); !status.ok()) return status.at(folder.string());
   return catalog;
 }
 
 }  // namespace
-
-std::vector<std::filesystem::path> catalogs_in(const std::filesystem::path& folder) {
-  std::error_code error;
-  if (std::filesystem::exists(folder / kIndex, error)) return {folder};
-  std::set<std::filesystem::path> folders;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (std::filesystem::exists(entry.path() / kIndex, error)) folders.insert(entry.path());
-  }
-  return {folders.begin(), folders.end()};
-}
-
-std::string task_name(const std::filesystem::path& folder) {
-  return std::filesystem::absolute(folder / "").lexically_normal().parent_path().stem().string();
-}
 
 Result<schedule::Catalog> parse_tasks(std::string_view text, const std::string& name) {
   SHOAL_ASSIGN(const toml::table root, parse_toml(text, name));
@@ -291,18 +276,18 @@ Result<schedule::Catalog> read_tasks(const std::filesystem::path& path) {
   return read_toml(path, parse_tasks);
 }
 
-Result<Trace> parse_trace(std::string_view text, const std::string& name,
-                          schedule::Catalog& catalog) {
+Result<schedule::Trace> parse_trace(std::string_view text, const std::string& name,
+                                    schedule::Catalog& catalog) {
   SHOAL_ASSIGN(const toml::table root, parse_toml(text, name));
   auto trace = TraceReader(root, catalog).run();
   if (!trace.ok()) return trace.status().at(name);
   return trace;
 }
 
-Result<Trace> read_trace(const std::filesystem::path& path, schedule::Catalog& catalog) {
+Result<schedule::Trace> read_trace(const std::filesystem::path& path, schedule::Catalog& catalog) {
   return read_toml(path, [&](std::string_view text, const std::string& name) {
     return parse_trace(text, name, catalog);
   });
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::config

@@ -28,7 +28,7 @@
 #include "shoal/base/file.h"
 #include "shoal/base/status.h"
 
-namespace shoal::cli {
+namespace shoal::config {
 
 // Fails with kInvalidArgument for a text that is no TOML, naming the line.
 inline Result<toml::table> parse_toml(std::string_view text, const std::string& name) {
@@ -58,4 +58,4 @@ auto read_toml(const std::filesystem::path& path, Parse parse)
                path.string());
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::config

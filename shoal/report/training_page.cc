@@ -1,16 +1,15 @@
 // The page about training: SVG curves, a table of confusions, pictures of mistakes as SVG
-// rectangles. It is replaced as a whole after every epoch.
-#include "report.h"
+// rectangles.
+#include "shoal/report/training_page.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "shoal/base/atomic_file.h"
 #include "shoal/base/number_text.h"
 #include "shoal/page/page.h"
 
-namespace shoal::cli {
+namespace shoal::report {
 namespace {
 
 using fit::EpochResult;
@@ -98,8 +97,7 @@ std::string mistakes(const fit::EpochReport& report) {
 
 }  // namespace
 
-Status write_report(const std::filesystem::path& path, const std::string& title,
-                    const fit::EpochReport& report) {
+std::string training_page(const std::string& title, const fit::EpochReport& report) {
   const TrainingProgress& progress = report.progress;
   std::string body = page::figures({{"epochs", std::to_string(progress.results.size())},
                                     {"time", fixed(progress.seconds, 0), "s"},
@@ -107,7 +105,7 @@ Status write_report(const std::filesystem::path& path, const std::string& title,
                                     {"held out: loss", fixed(report.evaluation.loss(), 4)}});
   if (!progress.results.empty()) body += curves(progress);
   body += confusions(report.evaluation) + mistakes(report);
-  return write_file(path, page::html_page(title, body));
+  return page::html_page(title, body);
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::report

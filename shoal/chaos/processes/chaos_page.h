@@ -5,9 +5,9 @@
 
 #include "shoal/chaos/processes/chaos_run.h"
 
-namespace shoal::cli {
+namespace shoal::chaos {
 
 // The title may be anybody's text.
-std::string chaos_page(const std::string& title, const chaos::ChaosReport& report);
+std::string chaos_page(const std::string& title, const ChaosReport& report);
 
-}  // namespace shoal::cli
+}  // namespace shoal::chaos

@@ -1,9 +1,9 @@
 // The page about a smaller network.
-#include "apps/cli/train/shrink_page.h"
+#include "shoal/report/shrink_page.h"
 
 #include <gtest/gtest.h>
 
-namespace shoal::cli {
+namespace shoal::report {
 namespace {
 
 size_t count(const std::string& text, const std::string& what) {
@@ -93,4 +93,4 @@ TEST(ShrinkPage, HasAPlaceForNothing) {
 }
 
 }  // namespace
-}  // namespace shoal::cli
+}  // namespace shoal::report

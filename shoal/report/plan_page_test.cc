@@ -1,12 +1,13 @@
 // Pictures of plans: well-formed, whatever names a model has, and nothing is left out.
-#include "apps/cli/plan_picture.h"
+#include "shoal/report/plan_page.h"
 
 #include <gtest/gtest.h>
 
 #include "shoal/ops/ops.h"
 #include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/explanation.h"
 
-namespace shoal::cli {
+namespace shoal::report {
 namespace {
 
 constexpr std::string_view kHostile = "</title><script>\"&\x01\xff";
@@ -27,9 +28,8 @@ plan::ClusterProfile cluster() {
   return made;
 }
 
-Planned planned() {
-  return {*plan::compare_plans(layers(), cluster(), {.cuts = {plan::Cut::kRows}, .forced = true}),
-          std::string(kHostile)};
+plan::Comparison planned() {
+  return *plan::compare_plans(layers(), cluster(), {.cuts = {plan::Cut::kRows}, .forced = true});
 }
 
 size_t count(const std::string& text, const std::string& what) {
@@ -84,11 +84,13 @@ TEST(FaultOf, FindsFaults) {
   EXPECT_NE(fault_of("<a>x > y</a>"), "");
 }
 
-TEST(PlanPicture, IsWellFormedWhateverNamesThereAre) { expect_well_formed(to_svg(planned())); }
+TEST(PlanPicture, IsWellFormedWhateverNamesThereAre) {
+  expect_well_formed(plan_picture(std::string(kHostile), planned()));
+}
 
 TEST(PlanPicture, HasABarForEveryTaskAndTwoForEveryTransfer) {
-  const Planned made = planned();
-  const std::string svg = to_svg(made);
+  const plan::Comparison made = planned();
+  const std::string svg = plan_picture(std::string(kHostile), made);
   const size_t bars = bars_of(made.best().scheduled);
   EXPECT_GT(bars, 6u);
   EXPECT_EQ(count(svg, "<title>"), bars);
@@ -96,15 +98,15 @@ TEST(PlanPicture, HasABarForEveryTaskAndTwoForEveryTransfer) {
 }
 
 TEST(PlanPicture, LeavesOutWhatNobodyWaitedFor) {
-  Planned made = planned();
-  const size_t before = count(to_svg(made), "<title>");
+  plan::Comparison made = planned();
+  const size_t before = count(plan_picture(std::string(kHostile), made), "<title>");
   made.plans[0].timeline.transfers[0] = {-1, -1};
-  EXPECT_EQ(count(to_svg(made), "<title>"), before - 2);
+  EXPECT_EQ(count(plan_picture(std::string(kHostile), made), "<title>"), before - 2);
 }
 
 TEST(PlanPicture, OfAPageHasThePlanAndTheAdvice) {
-  const Planned made = planned();
-  const std::string page = to_html(made);
+  const plan::Comparison made = planned();
+  const std::string page = plan_page(std::string(kHostile), made);
   EXPECT_EQ(count(page, "<rect "), bars_of(made.best().scheduled));
   EXPECT_NE(page.find("<p>" + advice_text(made) + "</p>"), page.npos);
   EXPECT_NE(page.find(">nodes 0.."), page.npos);
@@ -112,9 +114,8 @@ TEST(PlanPicture, OfAPageHasThePlanAndTheAdvice) {
 }
 
 TEST(PlanPicture, OfAStreamShowsEveryRequest) {
-  const PlannedStream made{*plan::compare_streams(layers(), cluster(), {.replicas = false}),
-                           std::string(kHostile)};
-  const std::string svg = to_svg(made);
+  const auto made = *plan::compare_streams(layers(), cluster(), {.replicas = false});
+  const std::string svg = plan_picture(std::string(kHostile), made);
   expect_well_formed(svg);
   for (int request = 0; request < 8; ++request) {
     EXPECT_NE(svg.find("<title>request " + std::to_string(request) + ", "), svg.npos) << request;
@@ -123,4 +124,4 @@ TEST(PlanPicture, OfAStreamShowsEveryRequest) {
 }
 
 }  // namespace
-}  // namespace shoal::cli
+}  // namespace shoal::report

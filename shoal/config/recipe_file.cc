@@ -1,4 +1,4 @@
-#include "recipe_file.h"
+#include "shoal/config/recipe_file.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <optional>
 
-#include "../toml_file.h"
 #include "shoal/base/overloaded.h"
 #include "shoal/base/printable.h"
+#include "shoal/config/toml_file.h"
 
-namespace shoal::cli {
+namespace shoal::config {
 namespace {
 
 template <class T>
@@ -158,4 +158,4 @@ Status read_recipe(const std::filesystem::path& path, std::span<const Setting> s
   });
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::config

@@ -1,13 +1,13 @@
 // The reader of cluster.toml. The file is written by hand: unknown keys and numbers that make no
 // sense are errors that name the key.
-#include "cluster_file.h"
+#include "shoal/config/cluster_file.h"
 
 #include <map>
 
+#include "shoal/config/toml_file.h"
 #include "shoal/plan/device_presets.h"
-#include "toml_file.h"
 
-namespace shoal::cli {
+namespace shoal::config {
 namespace {
 
 using plan::DevicePreset;
@@ -149,4 +149,4 @@ Result<plan::ClusterProfile> read_cluster(const std::filesystem::path& path) {
   return read_toml(path, parse_cluster);
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::config

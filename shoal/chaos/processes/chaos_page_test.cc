@@ -1,13 +1,13 @@
 // The page about a run of chaos.
-#include "apps/cli/cluster/chaos_page.h"
+#include "shoal/chaos/processes/chaos_page.h"
 
 #include <gtest/gtest.h>
 
-namespace shoal::cli {
+namespace shoal::chaos {
 namespace {
 
 TEST(ChaosPage, ShowsFiguresAndABarForEachKind) {
-  chaos::ChaosReport report;
+  ChaosReport report;
   report.answered = 1234;
   report.wrong = 2;
   report.faulty.add(12.5);
@@ -29,4 +29,4 @@ TEST(ChaosPage, HasAPlaceForNothing) {
 }
 
 }  // namespace
-}  // namespace shoal::cli
+}  // namespace shoal::chaos

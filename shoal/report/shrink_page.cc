@@ -1,6 +1,6 @@
 // Tables and two pictures in SVG: bars of the widths of groups, and points of the networks by cost
 // and accuracy. Names come from models, and are escaped.
-#include "shrink_page.h"
+#include "shoal/report/shrink_page.h"
 
 #include <algorithm>
 #include <string>
@@ -10,7 +10,7 @@
 #include "shoal/page/markup.h"
 #include "shoal/page/page.h"
 
-namespace shoal::cli {
+namespace shoal::report {
 namespace {
 
 using page::card;
@@ -182,4 +182,4 @@ std::string shrink_page(const std::string& title, const ShrinkResult& result,
                                     card("Numbers", page::preformatted(json)));
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::report

@@ -1,5 +1,5 @@
 // cluster.toml as a profile.
-#include "apps/cli/cluster_file.h"
+#include "shoal/config/cluster_file.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "shoal/base/temporary_folder.h"
 #include "shoal/plan/device_presets.h"
 
-namespace shoal::cli {
+namespace shoal::config {
 namespace {
 
 class ClusterFile : public testing::Test {
@@ -161,4 +161,4 @@ TEST_F(ClusterFile, GivesTheLineOfASyntaxError) {
 }
 
 }  // namespace
-}  // namespace shoal::cli
+}  // namespace shoal::config

@@ -1,13 +1,9 @@
 // The page about a training run.
-#include "apps/cli/train/report.h"
+#include "shoal/report/training_page.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <fstream>
-#include <sstream>
-
-namespace shoal::cli {
+namespace shoal::report {
 namespace {
 
 // One image of 2 x 4 pixels, all of them white but the last.
@@ -29,14 +25,10 @@ size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-class Report : public testing::Test {
+class TrainingPage : public testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove(path_); }
   std::string page(const fit::TrainingProgress& progress, const fit::Evaluation& evaluation) {
-    EXPECT_TRUE(write_report(path_, "a<b & c", {progress, evaluation, data_}).ok());
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    return text.str();
+    return training_page("a<b & c", {progress, evaluation, data_});
   }
   static fit::TrainingProgress two_epochs() {
     fit::TrainingProgress progress;
@@ -53,22 +45,20 @@ class Report : public testing::Test {
     return evaluation;
   }
   OneImage data_;
-  const std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("report_" + std::to_string(getpid()) + ".html");
 };
 
-TEST_F(Report, NeedsNoOtherFile) {
+TEST_F(TrainingPage, NeedsNoOtherFile) {
   const std::string text = page(two_epochs(), answers(3));
   EXPECT_EQ(count(text, "://"), 0u);
   EXPECT_EQ(count(text, "src="), 0u);
 }
 
-TEST_F(Report, EscapesItsTitle) {
+TEST_F(TrainingPage, EscapesItsTitle) {
   const std::string text = page(two_epochs(), answers(3));
   EXPECT_EQ(count(text, "<h1>a&lt;b &amp; c</h1>"), 1u);
 }
 
-TEST_F(Report, DrawsACurveForEachFigureFromTopToBottom) {
+TEST_F(TrainingPage, DrawsACurveForEachFigureFromTopToBottom) {
   const std::string text = page(two_epochs(), answers(3));
   EXPECT_EQ(count(text, "<polyline"), 4u);
   // Losses from 3 to 1 fill the plot: 3 is at its top, 1 at its bottom, and 2 in the middle.
@@ -76,16 +66,18 @@ TEST_F(Report, DrawsACurveForEachFigureFromTopToBottom) {
   EXPECT_EQ(count(text, "points=\"50.0,12.0 510.0,192.0 \""), 1u) << text;
 }
 
-TEST_F(Report, HasNoCurvesBeforeTheFirstEpoch) { EXPECT_EQ(count(page({}, {}), "<polyline"), 0u); }
+TEST_F(TrainingPage, HasNoCurvesBeforeTheFirstEpoch) {
+  EXPECT_EQ(count(page({}, {}), "<polyline"), 0u);
+}
 
-TEST_F(Report, CountsConfusionsUnlessThereAreTooManyClasses) {
+TEST_F(TrainingPage, CountsConfusionsUnlessThereAreTooManyClasses) {
   const std::string few = page(two_epochs(), answers(3));
   EXPECT_EQ(count(few, "<td"), 9u);
   EXPECT_EQ(count(few, ">1</td>"), 2u);
   EXPECT_EQ(count(page(two_epochs(), answers(41)), "<td"), 0u);
 }
 
-TEST_F(Report, DrawsMistakesAsRunsOfOneColour) {
+TEST_F(TrainingPage, DrawsMistakesAsRunsOfOneColour) {
   const std::string text = page(two_epochs(), answers(3));
   EXPECT_EQ(count(text, "<figure>"), 1u);
   EXPECT_EQ(count(text, "0 taken for 1"), 1u);
@@ -94,4 +86,4 @@ TEST_F(Report, DrawsMistakesAsRunsOfOneColour) {
 }
 
 }  // namespace
-}  // namespace shoal::cli
+}  // namespace shoal::report

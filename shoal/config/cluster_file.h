@@ -8,10 +8,10 @@
 #include "shoal/base/status.h"
 #include "shoal/plan/profile.h"
 
-namespace shoal::cli {
+namespace shoal::config {
 
 // `name` is that of the file, for messages. kInvalidArgument with the line where it makes no sense.
 Result<plan::ClusterProfile> parse_cluster(std::string_view text, const std::string& name);
 Result<plan::ClusterProfile> read_cluster(const std::filesystem::path& path);
 
-}  // namespace shoal::cli
+}  // namespace shoal::config
