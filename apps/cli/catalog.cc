@@ -5,11 +5,10 @@
 #include <fstream>
 #include <memory>
 
-#include "apps/flags/json.h"
 #include "cli.h"
+#include "facts.h"
 #include "shoal/config/schedule_files.h"
 #include "shoal/schedule/days.h"
-#include "table.h"
 #include "train/build_catalog.h"
 
 namespace shoal::cli {
@@ -59,44 +58,34 @@ Result<DaysReport> run_days(const Flags& flags, const schedule::Catalog& catalog
   return days;
 }
 
-Json to_json(const DaysReport& days) {
+std::vector<Fact> facts_of(const DaysReport& days) {
   char hash[17];
   std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(days.log_hash));
-  return {{"days", days.days},
-          {"requests", days.requests},
-          {"answered", days.answered},
+  return {{"days", days.days, "days"},
+          {"requests", days.requests, "requests"},
+          {"answered", days.answered, "answered"},
           {"dropped", days.dropped},
           {"missed", days.missed},
-          {"violations", days.violations},
-          {"mean_accuracy", days.mean_accuracy},
-          {"lp_bound", days.bound},
+          {"mean_accuracy", days.mean_accuracy, "accuracy", 4},
+          {"lp_bound", days.bound, "bound", 4},
           {"lp_bound_free_paging", days.free_bound},
           {"mean_ratio", days.mean_ratio},
           {"worst_ratio", days.worst_ratio},
           {"worst_ratio_free_paging", days.worst_free_ratio},
-          {"joules", days.joules},
-          {"dollars", days.dollars},
-          {"page_ins", days.page_ins},
+          {"joules", days.joules, "J a day", 1},
+          {"dollars", days.dollars, "$ a day", 4},
+          {"page_ins", days.page_ins, "page-ins"},
+          {"violations", days.violations, "violations"},
           {"decision_us_p50", days.decision_us.quantile(0.5)},
-          {"decision_us_p99", days.decision_us.quantile(0.99)},
+          {"decision_us_p99", days.decision_us.quantile(0.99), "us p99", 1},
           {"plan_us_p99", days.plan_us.quantile(0.99)},
           {"plans", days.plan_us.count()},
-          {"log_hash", hash}};
+          {"log_hash", std::string(hash)}};
 }
 
 Outcome outcome_of(const DaysReport& days) {
   if (days.violations == 0) return {};
   return {Exit::kAccuracy, std::to_string(days.violations) + " violations of budgets"};
-}
-
-void print(const DaysReport& days) {
-  Table table({"days", "requests", "answered", "accuracy", "bound", "J a day", "$ a day",
-               "page-ins", "violations", "us p99"});
-  table.add({std::to_string(days.days), std::to_string(days.requests),
-             std::to_string(days.answered), fixed(days.mean_accuracy, 4), fixed(days.bound, 4),
-             fixed(days.joules, 1), fixed(days.dollars, 4), std::to_string(days.page_ins),
-             std::to_string(days.violations), fixed(days.decision_us.quantile(0.99), 1)});
-  table.print();
 }
 
 struct Read {
@@ -115,11 +104,7 @@ Result<Read> read_and_run(const Flags& flags) {
 
 Outcome simulate(const Flags& flags) {
   SHOAL_OR_EXIT(const Read read, Exit::kUsage, read_and_run(flags));
-  if (flags.json) {
-    std::printf("%s\n", to_json(read.days).dump().c_str());
-  } else {
-    print(read.days);
-  }
+  print_facts(facts_of(read.days), flags.json);
   return outcome_of(read.days);
 }
 
@@ -149,13 +134,13 @@ Outcome schedule_day(const Flags& flags) {
     tasks.push_back({{"task", task.name}, {"options", std::move(options)}});
   }
   if (flags.json) {
-    Json result = to_json(read.days);
+    Json result = object_of(facts_of(read.days));
     result["tasks"] = std::move(tasks);
-    std::printf("%s\n", result.dump().c_str());
+    print_json(result);
   } else {
     table.print();
     std::printf("\n");
-    print(read.days);
+    print_facts(facts_of(read.days), false);
   }
   return outcome_of(read.days);
 }
@@ -173,11 +158,7 @@ Outcome list(const Flags& flags) {
     }
     tasks.push_back({{"task", task.name}, {"options", std::move(options)}});
   }
-  if (flags.json) {
-    std::printf("%s\n", Json({{"tasks", std::move(tasks)}}).dump().c_str());
-  } else {
-    table.print();
-  }
+  flags.json ? print_json(Json({{"tasks", std::move(tasks)}})) : table.print();
   return {};
 }
 
@@ -200,7 +181,7 @@ void add_catalog(Command& app, Action& action) {
   };
   const auto add_trace = [&](Command* one) {
     one->add_option("TRACE", flags->trace, "A file of budgets and requests")->required();
-    one->add_option("--seed", flags->seed, "Of what is drawn")->capture_default_str();
+    one->add_setting("--seed", flags->seed, "Of what is drawn");
     one->add_option("--log", flags->log, "A file for every decision and its reasons");
   };
   add("list", "List tasks, variants and what they cost", kListExamples, list);
@@ -209,9 +190,7 @@ void add_catalog(Command& app, Action& action) {
   Command* days = add("simulate", "Many days in virtual time, against the best there could be",
                       kSimulateExamples, simulate);
   add_trace(days);
-  days->add_option("--days", flags->days, "How many")
-      ->check(in_range(1, 1'000'000))
-      ->capture_default_str();
+  days->add_setting("--days", flags->days, "How many", in_range(1, 1'000'000));
 }
 
 }  // namespace shoal::cli

@@ -19,15 +19,10 @@ std::string names_of(std::span<const Known> all) {
 void ClusterFlags::add_to(Command& command) {
   Option* path =
       command.add_option("cluster", file, "TOML file in place of --workers, --device and --link");
-  command.add_option("--workers", workers, "How many workers")
-      ->check(in_range(1, 4096))
-      ->capture_default_str()
+  command.add_setting("--workers", workers, "How many workers", in_range(1, 4096))->excludes(path);
+  command.add_setting("--device", device, "What they are: " + names_of(plan::device_presets()))
       ->excludes(path);
-  command.add_option("--device", device, "What they are: " + names_of(plan::device_presets()))
-      ->capture_default_str()
-      ->excludes(path);
-  command.add_option("--link", link, "What links them: " + names_of(plan::link_presets()))
-      ->capture_default_str()
+  command.add_setting("--link", link, "What links them: " + names_of(plan::link_presets()))
       ->excludes(path);
 }
 

@@ -94,11 +94,7 @@ void print(const Planned& planned) {
 
 template <class Made>
 Outcome show(const Flags& flags, const Made& planned) {
-  if (flags.json) {
-    std::printf("%s\n", to_json(planned).dump().c_str());
-  } else {
-    print(planned);
-  }
+  flags.json ? print_json(to_json(planned)) : print(planned);
   Status written;
   if (!flags.svg.empty()) {
     written = write_file(flags.svg, report::plan_picture(planned.model, planned));
@@ -131,15 +127,14 @@ Outcome plan_model(const Flags& flags) {
 }  // namespace
 
 void add_plan(Command& app, Action& action) {
-  auto flags = std::make_shared<Flags>();
-  Command* command = app.add_subcommand("plan", "Plan how to spread a model over several devices");
-  command->footer(kExamples);
-  flags->plan.add_to(*command);
-  flags->tenants.add_to(*command);
-  command->add_option("--svg", flags->svg, "Write a picture: who computes and sends what when");
-  command->add_option("--html", flags->html, "Write the picture as a page, with names on hover");
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  command->callback([flags, &action] { action = [flags] { return plan_model(*flags); }; });
+  const auto [command, flags] =
+      add_command(app, action, "plan", "Plan how to spread a model over several devices", kExamples,
+                  plan_model);
+  flags.plan.add_to(command);
+  flags.tenants.add_to(command);
+  command.add_option("--svg", flags.svg, "Write a picture: who computes and sends what when");
+  command.add_option("--html", flags.html, "Write the picture as a page, with names on hover");
+  command.add_flag("--json", flags.json, "Print one JSON object");
 }
 
 }  // namespace shoal::cli

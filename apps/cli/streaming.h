@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "apps/flags/json.h"
 #include "planning.h"

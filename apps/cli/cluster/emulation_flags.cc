@@ -13,20 +13,16 @@ constexpr const char *kFile = "SHOAL_EMULATE", *kMedia = "SHOAL_EMULATE_MEDIA",
 }  // namespace
 
 void EmulationFlags::add_to(Command& command) {
-  constexpr const char* kGroup = "Emulation";
-  command.add_option("--emulate", file, "Be a device of this cluster.toml, with its links")
-      ->envname(kFile)
-      ->group(kGroup);
-  command.add_option("--media", media, "Folder through which emulated devices share links")
-      ->envname(kMedia)
-      ->group(kGroup);
-  command.add_option("--dilate", dilation, "Seconds that pass for every second that is emulated")
-      ->envname(kDilation)
-      ->check(in_range(0.001, 1e6))
-      ->group(kGroup);
-  command.add_flag("--real-deploy", real_deploy, "Send weights over emulated links, too")
-      ->envname(kRealDeploy)
-      ->group(kGroup);
+  const FlagGroup all(command, "Emulation");
+  all.add_option("--emulate", file, "Be a device of this cluster.toml, with its links")
+      ->envname(kFile);
+  all.add_option("--media", media, "Folder through which emulated devices share links")
+      ->envname(kMedia);
+  all.add_option("--dilate", dilation, "Seconds that pass for every second that is emulated",
+                 in_range(0.001, 1e6))
+      ->envname(kDilation);
+  all.add_flag("--real-deploy", real_deploy, "Send weights over emulated links, too")
+      ->envname(kRealDeploy);
 }
 
 Result<EmulationFlags> EmulationFlags::of_environment() {

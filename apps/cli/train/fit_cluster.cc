@@ -2,7 +2,6 @@
 #include "shoal/fit_cluster/fit_cluster.h"
 
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "../exit_codes.h"
@@ -37,11 +36,9 @@ void add_to(FitFlags& f, Command& command) {
   f.train.options = shrink::usual_recipe();
   f.train.add_recipe_to(command);
   command.add_option("--workers", f.options.cluster, "The devices and their network")->required();
-  command.add_option("--target", f.target, "ms=40, or ms=0.5x for half of the best plan's time")
-      ->capture_default_str();
-  command.add_option("--max-drop", f.options.max_drop, "Points of accuracy that it may cost")
-      ->check(not_negative())
-      ->capture_default_str();
+  command.add_setting("--target", f.target, "ms=40, or ms=0.5x for half of the best plan's time");
+  command.add_setting("--max-drop", f.options.max_drop, "Points of accuracy that it may cost",
+                      not_negative());
   command.add_option("--out,-o", f.options.out, "The ONNX file to write")->required();
   command.add_option("--report", f.train.report, "Write what was tried to this HTML file");
 }
@@ -95,8 +92,9 @@ Outcome fit_and_print(const FitFlags& flags) {
   const auto result =
       fit_cluster::fit({*device, *device}, model, *data, options, shrink_callbacks(line));
   if (result.ok() && !flags.train.report.empty()) {
-    const Status written = write_file(flags.train.report, report::fit_cluster_page(flags.train.model.model + " on " + flags.options.cluster,
-                                                        *result));
+    const Status written = write_file(
+        flags.train.report, report::fit_cluster_page(
+                                flags.train.model.model + " on " + flags.options.cluster, *result));
     if (!written.ok()) return fail(Doing::kTrain, written);
   }
   const Outcome printed = print_result(result, flags.train.json, to_json, print_table);
@@ -107,12 +105,10 @@ Outcome fit_and_print(const FitFlags& flags) {
 }  // namespace
 
 void add_fit_cluster(Command& app, Action& action) {
-  auto flags = std::make_shared<FitFlags>();
-  Command* command =
-      app.add_subcommand("fit-cluster", "Make a model meet a time on several devices");
-  command->footer(kExamples);
-  add_to(*flags, *command);
-  command->callback([flags, &action] { action = [flags] { return fit_and_print(*flags); }; });
+  const auto [command, flags] =
+      add_command(app, action, "fit-cluster", "Make a model meet a time on several devices",
+                  kExamples, fit_and_print);
+  add_to(flags, command);
 }
 
 }  // namespace shoal::cli

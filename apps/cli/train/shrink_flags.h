@@ -15,12 +15,10 @@ namespace shoal::cli {
 struct ShrinkFlags {
   TrainFlags train;
   std::string target = "macs=0.5", method = "taylor", teacher = "dense";
-  int64_t sparse_epochs = 0, int8_epochs = 0;
-  double strength = 0;
-  size_t variants = 0;  // 0: one network, no catalog
+  shrink::ShrinkOptions options;  // what needs no further reading
+  size_t variants = 0;            // 0: one network, no catalog
   float distill = 0.5F, temperature = 4;
-  bool controls = false, no_norms = false, resume = false;
-  double seconds = 1, max_drop = 0;  // 0: none
+  bool no_norms = false;
   std::string recipe, write_recipe;  // files; empty: none
 
   void add_to(Command& command);
