@@ -7,10 +7,10 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # Not in the library: rooms for trials of a cluster (chaos, emulate) and of hardware (systolic), for
-# MPI's ranks, and the server with the pages, which have no public headers yet.
+# MPI's ranks, and the server, pages and files of settings, which have no public headers yet.
 get_property(library_rooms GLOBAL PROPERTY SHOAL_ROOMS)
 list(TRANSFORM library_rooms REPLACE "^shoal_" "")
-list(REMOVE_ITEM library_rooms chaos emulate systolic mpi serve grpc page)
+list(REMOVE_ITEM library_rooms chaos emulate systolic mpi serve grpc page report config)
 set(engine_rooms ${library_rooms})
 list(REMOVE_ITEM engine_rooms ${data_rooms} net secure_sum cluster train_cluster)
 

@@ -113,6 +113,7 @@
 #include "shoal/query/classifier.h"
 #include "shoal/query/index.h"
 #include "shoal/query/labels.h"
+#include "shoal/query/video_query.h"
 #include "shoal/search/search.h"
 #include "shoal/shrink/shrink.h"
 #include "shoal/shrink/tprune.h"

@@ -6,9 +6,9 @@
 #include <iostream>
 #include <random>
 
-#include "apps/flags/json.h"
 #include "cli.h"
 #include "cluster/cluster_bench.h"
+#include "facts.h"
 #include "model.h"
 #include "precision.h"
 #include "progress.h"
@@ -19,7 +19,6 @@
 #include "shoal/session/layer_profile.h"
 #include "shoal/train/step_work.h"
 #include "shoal/train/trainer.h"
-#include "table.h"
 
 namespace shoal::cli {
 namespace {
@@ -51,12 +50,7 @@ struct BenchFlags {
   double budget = 1;  // percentage points of accuracy
   bool bf16 = false;
   bool update_on_device = false;
-  PlanFlags plan;
-  std::string html;
-  bool balance = false;
-  double stragglers = 1;
-  std::string deployed;
-  bool strict = false;
+  ClusterBenchFlags cluster;
 };
 
 double ms_since(Clock::time_point begin) {
@@ -109,7 +103,7 @@ Outcome take_turns(const Work& work, const Facts& facts) {
     const double seconds = std::strtod(line.c_str(), nullptr);
     if (const Status warm_up = work(); !warm_up.ok()) return fail(Exit::kDevice, warm_up);
     SHOAL_OR_EXIT(const auto times, Exit::kDevice, measure_for(seconds, work));
-    std::printf("%s\n", with_times(facts, times).dump().c_str());
+    print_json(with_times(facts, times));
     std::fflush(stdout);
   }
   return {};
@@ -152,11 +146,8 @@ Outcome measure(const BenchFlags& flags, const Device& device, const Work& work,
   facts.macs = others.macs;
   if (flags.turns) return take_turns(work, facts);
   SHOAL_OR_EXIT(const auto times, Exit::kDevice, measure_for(flags.seconds, work));
-  if (flags.json) {
-    std::printf("%s\n", with_times(facts, times).dump().c_str());
-  } else {
-    print_table(flags.model.model, device.info().threads, open_ms, first_ms, times);
-  }
+  flags.json ? print_json(with_times(facts, times))
+             : print_table(flags.model.model, device.info().threads, open_ms, first_ms, times);
   return {};
 }
 
@@ -212,14 +203,6 @@ Outcome bench_model(const BenchFlags& flags, Device& device, const Json& known =
       flags, device, [&] { return session.run(inputs).status(); }, open_ms, facts);
 }
 
-void print_table(const BenchFlags& flags, int threads, const LoadReport& load) {
-  Table table({"model", "threads", "clients", "requests/s", "p50 ms", "p99 ms", "requests"});
-  table.add({flags.model.model, std::to_string(threads), std::to_string(flags.clients),
-             fixed(load.requests_per_s(), 1), fixed(load.latencies.quantile(0.5), 3),
-             fixed(load.latencies.quantile(0.99), 3), std::to_string(load.latencies.count())});
-  table.print();
-}
-
 // Several threads on one session, each with one request after the other.
 Outcome bench_clients(const BenchFlags& flags, Device& device) {
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, device));
@@ -231,21 +214,17 @@ Outcome bench_clients(const BenchFlags& flags, Device& device) {
   SHOAL_OR_EXIT(
       const LoadReport load, Exit::kDevice,
       run_closed_loop(flags.clients, std::chrono::duration<double>(flags.seconds), request));
-  const Json result = {{"model", flags.model.model},
-                       {"device", device.info().name},
-                       {"threads", device.info().threads},
-                       {"clients", flags.clients},
-                       {"requests", load.latencies.count()},
-                       {"seconds", load.seconds},
-                       {"requests_per_s", load.requests_per_s()},
-                       {"p50_ms", load.latencies.quantile(0.5)},
-                       {"p99_ms", load.latencies.quantile(0.99)},
-                       {"peak_rss_mb", peak_rss_mb()}};
-  if (flags.json) {
-    std::printf("%s\n", result.dump().c_str());
-  } else {
-    print_table(flags, device.info().threads, load);
-  }
+  print_facts({{"model", flags.model.model, "model"},
+               {"device", device.info().name},
+               {"threads", device.info().threads, "threads"},
+               {"clients", flags.clients, "clients"},
+               {"requests_per_s", load.requests_per_s(), "requests/s", 1},
+               {"p50_ms", load.latencies.quantile(0.5), "p50 ms", 3},
+               {"p99_ms", load.latencies.quantile(0.99), "p99 ms", 3},
+               {"requests", load.latencies.count(), "requests"},
+               {"seconds", load.seconds},
+               {"peak_rss_mb", peak_rss_mb()}},
+              flags.json);
   return {};
 }
 
@@ -281,20 +260,22 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
 // With the layers in f16 that the budget allows.
 Outcome bench_automatic(const BenchFlags& flags) {
   const auto open_on = [&](Device& device) { return open(flags, device); };
+  SHOAL_OR_EXIT(const InputShapes shapes, Exit::kDevice, parse_input_shapes(flags.shapes));
   SHOAL_OR_EXIT(const AutomaticPrecision found, Exit::kDevice,
-                choose_precision(flags.model.device, flags.budget / 100, flags.shapes, open_on,
-                                 same_answers(flags.shapes)));
-  return bench_model(flags, *found.device, found.facts);
+                choose_precision(with_precision(flags.model.device), flags.budget / 100, shapes,
+                                 open_on, same_answers(shapes)));
+  return bench_model(flags, *found.device, facts_of(found));
 }
 
 Outcome bench(const BenchFlags& flags) {
-  if (flags.plan.is_on_cluster()) {
-    PlanFlags plan = flags.plan;
-    plan.model = flags.model.model;
-    plan.shapes = flags.shapes;
-    plan.local_device = flags.model.device;
-    return bench_cluster({plan, flags.seconds, flags.json, flags.html, flags.balance,
-                          flags.stragglers, flags.strict, flags.deployed});
+  if (flags.cluster.plan.is_on_cluster()) {
+    ClusterBenchFlags there = flags.cluster;
+    there.plan.model = flags.model.model;
+    there.plan.shapes = flags.shapes;
+    there.plan.local_device = flags.model.device;
+    there.seconds = flags.seconds;
+    there.json = flags.json;
+    return bench_cluster(there);
   }
   if (flags.model.memory_limit() > 0 && !flags.train) {
     return {Exit::kUsage, "--memory with a size is for --train"};
@@ -315,69 +296,54 @@ Outcome bench(const BenchFlags& flags) {
 }  // namespace
 
 void add_bench(Command& app, Action& action) {
-  auto flags = std::make_shared<BenchFlags>();
-  Command* command = app.add_subcommand("bench", "Measure how fast a model runs on random inputs");
-  command->footer(kExamples);
-  flags->model.add_to(*command, /*model_required=*/true, /*learns=*/true);
-  command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
-  command->add_option("--seconds", flags->seconds, "How long to measure")
-      ->check(in_range(0.0, 3600.0));
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  command->add_flag("--turns", flags->turns,
-                    "Print one JSON object for each line of standard input, measured for as many "
-                    "seconds as it says");
+  const auto [command, flags] = add_command(
+      app, action, "bench", "Measure how fast a model runs on random inputs", kExamples, bench);
+  flags.model.add_to(command, /*model_required=*/true, /*learns=*/true);
+  command.add_option("--shape", flags.shapes, "NAME=1x3x224x224 for inputs of open size");
+  command.add_option("--seconds", flags.seconds, "How long to measure", in_range(0.0, 3600.0));
+  command.add_flag("--json", flags.json, "Print one JSON object");
+  command.add_flag("--turns", flags.turns,
+                   "Print one JSON object for each line of standard input, measured for as many "
+                   "seconds as it says");
   Option* train =
-      command->add_flag("--train", flags->train, "Measure a step of training: SGD, labels");
+      command.add_flag("--train", flags.train, "Measure a step of training: SGD, labels");
+  command.add_option("--batch", flags.batch,
+                     "Images at once; as the model declares it, and 64 with --train",
+                     in_range(1, 4096));
+  command.add_setting(
+      "--precision", flags.precision,
+      "How a GPU stores elements: fp32, fp16, or auto, which chooses for each layer",
+      one_of({"fp32", "fp16", "auto"}));
+  command.add_setting(
+      "--accuracy-budget", flags.budget,
+      "With --precision auto: how many of 100 random inputs may be answered otherwise "
+      "than in fp32",
+      in_range(0.0, 100.0));
+  const FlagGroup training(command, "", train);
+  training.add_flag("--bf16", flags.bf16, "Keep activations in half the memory");
+  training.add_flag("--update-on-device", flags.update_on_device,
+                    "Let the optimiser's update be a part of the step's graph, as it is on GPUs");
+  Option* cluster = flags.cluster.plan.add_cluster_to(command);
   command
-      ->add_option("--batch", flags->batch,
-                   "Images at once; as the model declares it, and 64 with --train")
-      ->check(in_range(1, 4096));
-  command
-      ->add_option("--precision", flags->precision,
-                   "How a GPU stores elements: fp32, fp16, or auto, which chooses for each layer")
-      ->check(one_of({"fp32", "fp16", "auto"}))
-      ->capture_default_str();
-  command
-      ->add_option("--accuracy-budget", flags->budget,
-                   "With --precision auto: how many of 100 random inputs may be answered otherwise "
-                   "than in fp32")
-      ->check(in_range(0.0, 100.0))
-      ->capture_default_str();
-  command->add_flag("--bf16", flags->bf16, "Keep activations in half the memory")->needs(train);
-  command
-      ->add_flag("--update-on-device", flags->update_on_device,
-                 "Let the optimiser's update be a part of the step's graph, as it is on GPUs")
-      ->needs(train);
-  Option* cluster = flags->plan.add_cluster_to(*command);
-  command
-      ->add_option("--clients", flags->clients,
-                   "Let so many threads share the session: requests per second, p50 and p99")
-      ->check(in_range(1, 1024))
+      .add_option("--clients", flags.clients,
+                  "Let so many threads share the session: requests per second, p50 and p99",
+                  in_range(1, 1024))
       ->excludes(train)
       ->excludes(cluster);
-  command->add_option("--html", flags->html, "Write a picture: who computed and sent what when")
-      ->needs(cluster);
-  command
-      ->add_flag("--balance", flags->balance,
-                 "Of a stream: deal layers out evenly, then move work while requests are answered")
-      ->needs(cluster);
-  command
-      ->add_option(
-          "--stragglers", flags->stragglers,
-          "With --survive, on emulated workers: one of them, drawn for every request, is so "
-          "many times slower; beside a plan of one worker fewer that waits for all")
-      ->needs(cluster)
-      ->check(in_range(1.0, 1000.0));
-  command
-      ->add_option("--while-deploying", flags->deployed,
-                   "Let this model answer while that one is deployed, and measure both")
-      ->needs(cluster);
-  command
-      ->add_flag("--strict", flags->strict,
+  const FlagGroup there(command, "", cluster);
+  there.add_option("--html", flags.cluster.html,
+                   "Write a picture: who computed and sent what when");
+  there.add_flag("--balance", flags.cluster.balance,
+                 "Of a stream: deal layers out evenly, then move work while requests are answered");
+  there.add_option("--stragglers", flags.cluster.stragglers,
+                   "With --survive, on emulated workers: one of them, drawn for every request, is "
+                   "so many times slower; beside a plan of one worker fewer that waits for all",
+                   in_range(1.0, 1000.0));
+  there.add_option("--while-deploying", flags.cluster.deployed,
+                   "Let this model answer while that one is deployed, and measure both");
+  there.add_flag("--strict", flags.cluster.strict,
                  "Fail (exit code 8) where this machine is too busy for the emulated devices, "
-                 "instead of measuring in slower motion")
-      ->needs(cluster);
-  command->callback([flags, &action] { action = [flags] { return bench(*flags); }; });
+                 "instead of measuring in slower motion");
 }
 
 }  // namespace shoal::cli

@@ -1,25 +1,20 @@
 // shoal catalog: variants of several tasks, how they are made, and a scheduler that chooses among
 // them, in virtual time.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <map>
 #include <memory>
 
-#include "apps/flags/json.h"
 #include "cli.h"
-#include "schedule_files.h"
-#include "shoal/schedule/bound.h"
-#include "shoal/schedule/simulate.h"
-#include "table.h"
+#include "facts.h"
+#include "shoal/config/schedule_files.h"
+#include "shoal/schedule/days.h"
 #include "train/build_catalog.h"
 
 namespace shoal::cli {
 namespace {
 
-using schedule::Bound;
-using schedule::DayReport;
+using schedule::DaysReport;
 using schedule::Option;
 using schedule::Task;
 
@@ -42,134 +37,74 @@ struct Flags {
   bool json = false;
 };
 
-struct Days {
-  size_t requests = 0, answered = 0, dropped = 0, missed = 0, violations = 0, page_ins = 0;
-  double accuracy = 0, bound = 0, free_bound = 0;  // sums over days
-  double ratio = 0, worst_ratio = 1e9, worst_free_ratio = 1e9;
-  size_t judged = 0;  // days in which there was a bound above 0
-  double joules = 0, dollars = 0;
-  uint64_t log_hash = 0;
-  LatencyRecorder decision_us, plan_us;
-  std::vector<std::map<size_t, size_t>> answers;  // of each task, by option
-
-  void add(const DayReport& day, const Bound& bound_of_day) {
-    requests += day.requests;
-    answered += day.answered;
-    dropped += day.dropped;
-    missed += day.missed;
-    violations += day.violations;
-    page_ins += day.page_ins;
-    accuracy += day.mean_accuracy;
-    bound += bound_of_day.without_paging;
-    free_bound += bound_of_day.free_paging;
-    joules += day.joules;
-    dollars += day.dollars;
-    log_hash = log_hash * 31 + day.log_hash;
-    decision_us += day.decision_us;
-    plan_us += day.plan_us;
-    if (bound_of_day.without_paging <= 0) return;
-    ++judged;
-    ratio += day.mean_accuracy / bound_of_day.without_paging;
-    worst_ratio = std::min(worst_ratio, day.mean_accuracy / bound_of_day.without_paging);
-    worst_free_ratio = std::min(worst_free_ratio, day.mean_accuracy / bound_of_day.free_paging);
-  }
-};
-
 double microseconds() {
   using namespace std::chrono;
   return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
 }
 
 // All days, by one scheduler that goes on learning.
-Result<Days> run_days(const Flags& flags, const schedule::Catalog& catalog, const Trace& trace) {
+Result<DaysReport> run_days(const Flags& flags, const schedule::Catalog& catalog,
+                            const schedule::Trace& trace) {
   std::ofstream log;
+  schedule::DaysOptions options{
+      .days = flags.days, .seed = flags.seed, .microseconds = microseconds};
   if (!flags.log.empty()) {
     log.open(flags.log);
     if (!log) return invalid("cannot write " + flags.log);
+    options.log = [&](const std::string& line) { log << line << "\n"; };
   }
-  Days days;
-  days.answers.resize(catalog.tasks.size());
-  schedule::Scheduler scheduler(catalog, trace.budgets, trace.paging);
-  for (uint64_t day = 0; day < flags.days; ++day) {
-    if (day > 0) scheduler.begin_day(trace.budgets);
-    const auto requests = draw_day(trace.usage, trace.budgets.seconds, flags.seed, day);
-    schedule::SimulateOptions options{.seed = flags.seed + day, .microseconds = microseconds};
-    options.hash_log = true;
-    options.decided = [&](const schedule::Decision& decision) {
-      if (decision.option) ++days.answers[decision.request.task][*decision.option];
-    };
-    if (log.is_open()) options.log = [&](const std::string& line) { log << line << "\n"; };
-    days.add(simulate_day(scheduler, trace.budgets, trace.paging, requests, options),
-             bound_of(catalog, trace.budgets, requests));
-  }
+  DaysReport days = schedule::simulate_days(catalog, trace, options);
   if (log.is_open() && !log.flush()) return invalid("cannot write " + flags.log);
   return days;
 }
 
-Json to_json(const Days& days, uint64_t count) {
-  const auto mean = [&](double sum) { return sum / static_cast<double>(count); };
+std::vector<Fact> facts_of(const DaysReport& days) {
   char hash[17];
   std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(days.log_hash));
-  const auto judged = static_cast<double>(std::max<size_t>(days.judged, 1));
-  return {{"days", count},
-          {"requests", days.requests},
-          {"answered", days.answered},
+  return {{"days", days.days, "days"},
+          {"requests", days.requests, "requests"},
+          {"answered", days.answered, "answered"},
           {"dropped", days.dropped},
           {"missed", days.missed},
-          {"violations", days.violations},
-          {"mean_accuracy", mean(days.accuracy)},
-          {"lp_bound", mean(days.bound)},
-          {"lp_bound_free_paging", mean(days.free_bound)},
-          {"mean_ratio", days.ratio / judged},
-          {"worst_ratio", days.judged > 0 ? days.worst_ratio : 0.0},
-          {"worst_ratio_free_paging", days.judged > 0 ? days.worst_free_ratio : 0.0},
-          {"joules", mean(days.joules)},
-          {"dollars", mean(days.dollars)},
-          {"page_ins", days.page_ins},
+          {"mean_accuracy", days.mean_accuracy, "accuracy", 4},
+          {"lp_bound", days.bound, "bound", 4},
+          {"lp_bound_free_paging", days.free_bound},
+          {"mean_ratio", days.mean_ratio},
+          {"worst_ratio", days.worst_ratio},
+          {"worst_ratio_free_paging", days.worst_free_ratio},
+          {"joules", days.joules, "J a day", 1},
+          {"dollars", days.dollars, "$ a day", 4},
+          {"page_ins", days.page_ins, "page-ins"},
+          {"violations", days.violations, "violations"},
           {"decision_us_p50", days.decision_us.quantile(0.5)},
-          {"decision_us_p99", days.decision_us.quantile(0.99)},
+          {"decision_us_p99", days.decision_us.quantile(0.99), "us p99", 1},
           {"plan_us_p99", days.plan_us.quantile(0.99)},
           {"plans", days.plan_us.count()},
-          {"log_hash", hash}};
+          {"log_hash", std::string(hash)}};
 }
 
-Outcome outcome_of(const Days& days) {
+Outcome outcome_of(const DaysReport& days) {
   if (days.violations == 0) return {};
   return {Exit::kAccuracy, std::to_string(days.violations) + " violations of budgets"};
 }
 
-void print(const Days& days, uint64_t count) {
-  const auto mean = [&](double sum) { return sum / static_cast<double>(count); };
-  Table table({"days", "requests", "answered", "accuracy", "bound", "J a day", "$ a day",
-               "page-ins", "violations", "us p99"});
-  table.add({std::to_string(count), std::to_string(days.requests), std::to_string(days.answered),
-             fixed(mean(days.accuracy), 4), fixed(mean(days.bound), 4), fixed(mean(days.joules), 1),
-             fixed(mean(days.dollars), 4), std::to_string(days.page_ins),
-             std::to_string(days.violations), fixed(days.decision_us.quantile(0.99), 1)});
-  table.print();
-}
-
 struct Read {
   schedule::Catalog catalog;
-  Trace trace;
-  Days days;
+  schedule::Trace trace;
+  DaysReport days;
 };
 
 Result<Read> read_and_run(const Flags& flags) {
   Read read;
-  SHOAL_ASSIGN(read.catalog, read_tasks(flags.catalog));
-  SHOAL_ASSIGN(read.trace, read_trace(flags.trace, read.catalog));
+  SHOAL_ASSIGN(read.catalog, config::read_tasks(flags.catalog));
+  SHOAL_ASSIGN(read.trace, config::read_trace(flags.trace, read.catalog));
   SHOAL_ASSIGN(read.days, run_days(flags, read.catalog, read.trace));
   return read;
 }
 
 Outcome simulate(const Flags& flags) {
   SHOAL_OR_EXIT(const Read read, Exit::kUsage, read_and_run(flags));
-  if (flags.json) {
-    std::printf("%s\n", to_json(read.days, flags.days).dump().c_str());
-  } else {
-    print(read.days, flags.days);
-  }
+  print_facts(facts_of(read.days), flags.json);
   return outcome_of(read.days);
 }
 
@@ -199,19 +134,19 @@ Outcome schedule_day(const Flags& flags) {
     tasks.push_back({{"task", task.name}, {"options", std::move(options)}});
   }
   if (flags.json) {
-    Json result = to_json(read.days, flags.days);
+    Json result = object_of(facts_of(read.days));
     result["tasks"] = std::move(tasks);
-    std::printf("%s\n", result.dump().c_str());
+    print_json(result);
   } else {
     table.print();
     std::printf("\n");
-    print(read.days, flags.days);
+    print_facts(facts_of(read.days), false);
   }
   return outcome_of(read.days);
 }
 
 Outcome list(const Flags& flags) {
-  SHOAL_OR_EXIT(const schedule::Catalog catalog, Exit::kUsage, read_tasks(flags.catalog));
+  SHOAL_OR_EXIT(const schedule::Catalog catalog, Exit::kUsage, config::read_tasks(flags.catalog));
   Json tasks = Json::array();
   Table table({"task", "variant", "place", "accuracy", "ms", "J", "memory"});
   for (const Task& task : catalog.tasks) {
@@ -223,11 +158,7 @@ Outcome list(const Flags& flags) {
     }
     tasks.push_back({{"task", task.name}, {"options", std::move(options)}});
   }
-  if (flags.json) {
-    std::printf("%s\n", Json({{"tasks", std::move(tasks)}}).dump().c_str());
-  } else {
-    table.print();
-  }
+  flags.json ? print_json(Json({{"tasks", std::move(tasks)}})) : table.print();
   return {};
 }
 
@@ -250,7 +181,7 @@ void add_catalog(Command& app, Action& action) {
   };
   const auto add_trace = [&](Command* one) {
     one->add_option("TRACE", flags->trace, "A file of budgets and requests")->required();
-    one->add_option("--seed", flags->seed, "Of what is drawn")->capture_default_str();
+    one->add_setting("--seed", flags->seed, "Of what is drawn");
     one->add_option("--log", flags->log, "A file for every decision and its reasons");
   };
   add("list", "List tasks, variants and what they cost", kListExamples, list);
@@ -259,9 +190,7 @@ void add_catalog(Command& app, Action& action) {
   Command* days = add("simulate", "Many days in virtual time, against the best there could be",
                       kSimulateExamples, simulate);
   add_trace(days);
-  days->add_option("--days", flags->days, "How many")
-      ->check(in_range(1, 1'000'000))
-      ->capture_default_str();
+  days->add_setting("--days", flags->days, "How many", in_range(1, 1'000'000));
 }
 
 }  // namespace shoal::cli

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,19 @@ using Action = std::function<Outcome()>;
   if (!result.ok()) return ::shoal::cli::fail(exit_code, result.status()); \
   declaration = *std::move(result)
 
+// Adds a command whose flags are those that `act` takes. What is returned declares them.
+template <class Flags>
+std::pair<Command&, std::remove_const_t<Flags>&> add_command(Command& app, Action& action,
+                                                             const char* name, const char* what,
+                                                             const char* examples,
+                                                             Outcome (*act)(Flags&)) {
+  const auto flags = std::make_shared<std::remove_const_t<Flags>>();
+  Command* const command = app.add_subcommand(name, what);
+  command->footer(examples);
+  command->callback([flags, act, &action] { action = [flags, act] { return act(*flags); }; });
+  return {*command, *flags};
+}
+
 // The words after "--" on the command line: another command, which is not parsed here.
 const std::vector<std::string>& words_after_dashes();
 
@@ -82,5 +97,13 @@ void add_train(Command& app, Action& action);
 void add_watch(Command& app, Action& action);
 void add_zoo(Command& app, Action& action);
 void add_cluster_commands(Command& app, Action& action);  // none where they are not built
+
+// Of these, which are in cluster/.
+void add_chaos(Command& app, Action& action);
+void add_cluster(Command& app, Action& action);
+void add_demo(Command& app, Action& action);
+void add_devices(Command& app, Action& action);
+void add_emulate(Command& app, Action& action);
+void add_worker(Command& app, Action& action);
 
 }  // namespace shoal::cli

@@ -1,7 +1,7 @@
 // Flags for a cluster of equal devices, or the file that describes another one.
 #include "cluster_flags.h"
 
-#include "cluster_file.h"
+#include "shoal/config/cluster_file.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::cli {
@@ -19,20 +19,15 @@ std::string names_of(std::span<const Known> all) {
 void ClusterFlags::add_to(Command& command) {
   Option* path =
       command.add_option("cluster", file, "TOML file in place of --workers, --device and --link");
-  command.add_option("--workers", workers, "How many workers")
-      ->check(in_range(1, 4096))
-      ->capture_default_str()
+  command.add_setting("--workers", workers, "How many workers", in_range(1, 4096))->excludes(path);
+  command.add_setting("--device", device, "What they are: " + names_of(plan::device_presets()))
       ->excludes(path);
-  command.add_option("--device", device, "What they are: " + names_of(plan::device_presets()))
-      ->capture_default_str()
-      ->excludes(path);
-  command.add_option("--link", link, "What links them: " + names_of(plan::link_presets()))
-      ->capture_default_str()
+  command.add_setting("--link", link, "What links them: " + names_of(plan::link_presets()))
       ->excludes(path);
 }
 
 Result<plan::ClusterProfile> make_cluster(const ClusterFlags& flags) {
-  if (!flags.file.empty()) return read_cluster(flags.file);
+  if (!flags.file.empty()) return config::read_cluster(flags.file);
   SHOAL_ASSIGN(const plan::DevicePreset device, plan::find_device(flags.device));
   SHOAL_ASSIGN(const plan::LinkPreset link, plan::find_link(flags.link));
   return plan::uniform_cluster(flags.workers, device, link);

@@ -79,9 +79,8 @@ void add_completions(Command& app, Action& action) {
   auto shell = std::make_shared<std::string>();
   Command* command = app.add_subcommand("completions", "Print shell completions");
   command->footer(kExamples);
-  command->add_option("shell", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(one_of({"bash", "zsh", "fish"}));
+  command->add_option("shell", *shell, "bash, zsh or fish", one_of({"bash", "zsh", "fish"}))
+      ->required();
   command->callback([shell, &app, &action] {
     // Printed while parsing: the action has nothing left to do.
     *shell == "fish" ? print_fish(app) : print_bash(app, *shell == "zsh");

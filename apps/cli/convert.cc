@@ -49,6 +49,7 @@ struct ConvertFlags {
   std::string device = "cpu";
   int threads = 0;
   PreprocessFlags preprocess;
+  const Command* command = nullptr;  // to ask which flags were given
 };
 
 Outcome write(const ConvertFlags& flags, const Graph& graph,
@@ -70,7 +71,7 @@ void report(const ConvertFlags& flags, const compress::Compressed& result, size_
                         {"compressed", result.compressed},
                         {"left", result.left},
                         {"notes", result.notes}};
-    std::printf("%s\n", facts.dump().c_str());
+    print_json(facts);
   } else {
     std::fprintf(stderr, "%s: %zu of %zu %s by %s, %zu examples seen, %s\n", flags.output.c_str(),
                  result.compressed, result.parts, std::string(flags.method->parts).c_str(),
@@ -120,7 +121,33 @@ Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded)
   return outcome;
 }
 
+// Flags that only a method uses must not be given without one, nor those that this method does not
+// read.
+Status check(const ConvertFlags& flags) {
+  constexpr unsigned kAny = ~0U, kSeeing = compress::kExamples | compress::kExamplesIfAny;
+  for (const auto& [name, readers] :
+       {std::pair("--calibrate", kSeeing), std::pair("--limit", kSeeing),
+        std::pair("--target", unsigned{compress::kTarget}), std::pair("--device", kAny),
+        std::pair("--threads", kAny), std::pair("--json", kAny)}) {
+    if (flags.command->count(name) == 0) continue;
+    if (flags.method == nullptr) {
+      return invalid(std::string(name) + " is for a method of compression, and none was given");
+    }
+    if (readers != kAny && (flags.method->needs & readers) == 0) {
+      return invalid("--" + std::string(flags.method->name) + " does not read " + name);
+    }
+  }
+  for (const char* name : {"--ranges", "--bias-correction", "--real"}) {
+    if (flags.command->count(name) > 0 &&
+        (flags.method == nullptr || flags.method->name != "int8")) {
+      return invalid(std::string(name) + " is for --int8");
+    }
+  }
+  return {};
+}
+
 Outcome convert(const ConvertFlags& flags) {
+  if (const Status fine = check(flags); !fine.ok()) return fail(Exit::kUsage, fine);
   SHOAL_OR_EXIT(LoadedGraph loaded, Exit::kModel, load_graph(flags.model, flags.shapes));
   if (flags.method != nullptr) return compress_and_write(flags, loaded);
   if (flags.optimize) {
@@ -131,100 +158,47 @@ Outcome convert(const ConvertFlags& flags) {
 
 // One flag per method, and what the methods share.
 void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) {
-  constexpr const char* kGroup = "Compression";
+  const FlagGroup all(command, "Compression");
   for (const compress::Method& method : compress::methods()) {
-    command
-        .add_flag(
-            "--" + std::string(method.name), [&] { flags.method = &method; },
-            std::string(method.what))
-        ->excludes(optimize)
-        ->group(kGroup);
+    all.add_flag(
+           "--" + std::string(method.name), [&] { flags.method = &method; },
+           std::string(method.what))
+        ->excludes(optimize);
   }
-  command
-      .add_option("--calibrate", flags.folder, "Images or .npy files to see what values are like")
-      ->group(kGroup);
-  command.add_option("--limit", flags.limit, "Files to read at most")
-      ->check(in_range(1, 1'000'000))
-      ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_option("--target", flags.target,
-                  "The share that stays, of macs, parameters, bytes or units: macs=0.5")
-      ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_option(
-          "--ranges", flags.ranges,
-          "What int8 spends its steps on: minmax, percentile, mse, or auto (what is best on "
-          "some of the files)")
-      ->check(one_of({"auto", "minmax", "percentile", "mse"}))
-      ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_flag("--bias-correction,!--no-bias-correction", flags.correct_bias,
-                "int8 puts the shift of means into biases, where that helps (default)")
-      ->group(kGroup);
-  command
-      .add_option("--real", flags.real,
-                  "Share of the work that int8 may leave as it is; without files: none")
-      ->check(in_range(0.0, 1.0))
-      ->capture_default_str()
-      ->group(kGroup);
-  add_device_to(command, flags.device, "What runs the model on these files")->group(kGroup);
-  command.add_option("--threads", flags.threads, "Threads to use; 0: one per core")
-      ->check(in_range(0, 1024))
-      ->capture_default_str()
-      ->group(kGroup);
-  command.add_flag("--json", flags.json, "Report as JSON on stdout")->group(kGroup);
+  all.add_option("--calibrate", flags.folder, "Images or .npy files to see what values are like");
+  all.add_setting("--limit", flags.limit, "Files to read at most", in_range(1, 1'000'000));
+  all.add_setting("--target", flags.target,
+                  "The share that stays, of macs, parameters, bytes or units: macs=0.5");
+  all.add_setting(
+      "--ranges", flags.ranges,
+      "What int8 spends its steps on: minmax, percentile, mse, or auto (what is best on "
+      "some of the files)",
+      one_of({"auto", "minmax", "percentile", "mse"}));
+  all.add_flag("--bias-correction,!--no-bias-correction", flags.correct_bias,
+               "int8 puts the shift of means into biases, where that helps (default)");
+  all.add_setting("--real", flags.real,
+                  "Share of the work that int8 may leave as it is; without files: none",
+                  in_range(0.0, 1.0));
+  add_device_to(command, flags.device, "What runs the model on these files")->group("Compression");
+  all.add_setting("--threads", flags.threads, "Threads to use; 0: one per core", in_range(0, 1024));
+  all.add_flag("--json", flags.json, "Report as JSON on stdout");
   flags.preprocess.add_to(command);
-}
-
-// Flags that only a method uses must not be given without one, nor those that this method does not
-// read.
-Status check_flags(const Command& command, const ConvertFlags& flags) {
-  constexpr unsigned kAny = ~0U, kSeeing = compress::kExamples | compress::kExamplesIfAny;
-  for (const auto& [name, readers] :
-       {std::pair("--calibrate", kSeeing), std::pair("--limit", kSeeing),
-        std::pair("--target", unsigned{compress::kTarget}), std::pair("--device", kAny),
-        std::pair("--threads", kAny), std::pair("--json", kAny)}) {
-    if (command.count(name) == 0) continue;
-    if (flags.method == nullptr) {
-      return invalid(std::string(name) + " is for a method of compression, and none was given");
-    }
-    if (readers != kAny && (flags.method->needs & readers) == 0) {
-      return invalid("--" + std::string(flags.method->name) + " does not read " + name);
-    }
-  }
-  for (const char* name : {"--ranges", "--bias-correction", "--real"}) {
-    if (command.count(name) > 0 && (flags.method == nullptr || flags.method->name != "int8")) {
-      return invalid(std::string(name) + " is for --int8");
-    }
-  }
-  return {};
 }
 
 }  // namespace
 
 void add_convert(Command& app, Action& action) {
-  auto flags = std::make_shared<ConvertFlags>();
-  Command* command = app.add_subcommand("convert", "Read a model, write it as ONNX opset 17");
-  command->footer(kExamples);
-  command->add_option("model", flags->model, "ONNX file or zoo:NAME")->required();
-  command->add_option("--output,-o", flags->output, "The ONNX file to write")->required();
-  command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
-  const Option* optimize =
-      command->add_flag("--optimize", flags->optimize, "Apply all passes first");
-  command->add_flag(
-      "--sparse", flags->sparse,
-      "Write weights that are 0 for more than two thirds as sparse tensors: a smaller "
-      "file, the same time");
-  add_methods(*command, optimize, *flags);
-  command->callback([flags, command, &action] {
-    action = [flags, command] {
-      const Status fine = check_flags(*command, *flags);
-      return fine.ok() ? convert(*flags) : fail(Exit::kUsage, fine);
-    };
-  });
+  const auto [command, flags] = add_command(
+      app, action, "convert", "Read a model, write it as ONNX opset 17", kExamples, convert);
+  flags.command = &command;
+  command.add_option("model", flags.model, "ONNX file or zoo:NAME")->required();
+  command.add_option("--output,-o", flags.output, "The ONNX file to write")->required();
+  command.add_option("--shape", flags.shapes, "NAME=1x3x224x224 for inputs of open size");
+  const Option* optimize = command.add_flag("--optimize", flags.optimize, "Apply all passes first");
+  command.add_flag("--sparse", flags.sparse,
+                   "Write weights that are 0 for more than two thirds as sparse tensors: a smaller "
+                   "file, the same time");
+  add_methods(command, optimize, flags);
 }
 
 }  // namespace shoal::cli

@@ -1,6 +1,5 @@
 // shoal doctor: does it work here, and what is here?
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <span>
 #include <thread>
@@ -10,8 +9,8 @@
 #include "model.h"
 #include "shoal/base/machine.h"
 #include "shoal/cpu/instruction_set.h"
-#include "shoal/data/image.h"
 #include "shoal/devices/devices.h"
+#include "shoal/fit/builtin_samples.h"
 #include "shoal/ops/ops.h"
 #include "shoal/zoo/embedded.h"
 #include "table.h"
@@ -42,16 +41,9 @@ Result<size_t> right_samples(const std::string& device_name) {
   flags.device = device_name;
   SHOAL_ASSIGN(auto device, make_device(flags));
   SHOAL_ASSIGN(Session session, open_session(flags, *device));
+  SHOAL_ASSIGN(const auto samples, fit::classify_samples(session));
   size_t right = 0;
-  const auto samples = zoo::digits_samples();
-  for (size_t digit = 0; digit < samples.size(); ++digit) {
-    SHOAL_ASSIGN(Tensor image, parse_image(samples[digit].png));
-    SHOAL_ASSIGN(Tensor x, preprocess(image, {.channels = 1}, 28, 28));
-    SHOAL_ASSIGN(auto outputs, session.run({{session.inputs()[0].name, x}}));
-    const auto scores = outputs.begin()->second.data<float>();
-    right +=
-        static_cast<size_t>(std::ranges::max_element(scores) - scores.begin()) == digit ? 1 : 0;
-  }
+  for (size_t i = 0; i < samples.size(); ++i) right += samples[i].best.index == i ? 1 : 0;
   return right;
 }
 
@@ -103,7 +95,11 @@ std::vector<LocalDevice> local_devices() {
   return devices;
 }
 
-Outcome doctor(bool as_json) {
+struct Flags {
+  bool json = false;
+};
+
+Outcome doctor(const Flags& flags) {
   const Machine machine = describe_machine();
   const std::vector<LocalDevice> devices = local_devices();
   const bool sick = std::ranges::any_of(devices, [](const LocalDevice& device) {
@@ -113,7 +109,7 @@ Outcome doctor(bool as_json) {
       sick ? Outcome{Exit::kDevice,
                      "a device answers wrong; please report this with the lines above"}
            : Outcome{};
-  if (as_json) {
+  if (flags.json) {
     Json found = Json::array();
     for (const LocalDevice& device : devices) found.push_back(device.facts);
     const Json result = {{"version", SHOAL_VERSION},
@@ -122,7 +118,7 @@ Outcome doctor(bool as_json) {
                          {"memory_bytes", machine.memory_bytes},
                          {"free_bytes", machine.free_bytes},
                          {"devices", found}};
-    std::printf("%s\n", result.dump().c_str());
+    print_json(result);
     return outcome;
   }
   Table facts({"what", "here"});
@@ -148,12 +144,10 @@ Outcome doctor(bool as_json) {
 }  // namespace
 
 void add_doctor(Command& app, Action& action) {
-  Command* command =
-      app.add_subcommand("doctor", "Show what this machine offers and check that it works");
-  command->footer(kExamples);
-  auto as_json = std::make_shared<bool>(false);
-  command->add_flag("--json", *as_json, "Print one JSON object");
-  command->callback([as_json, &action] { action = [as_json] { return doctor(*as_json); }; });
+  const auto [command, flags] =
+      add_command(app, action, "doctor", "Show what this machine offers and check that it works",
+                  kExamples, doctor);
+  command.add_flag("--json", flags.json, "Print one JSON object");
 }
 
 }  // namespace shoal::cli

@@ -8,12 +8,9 @@
 #include <string_view>
 
 #include "apps/flags/json.h"
-#include "detector_model.h"
-#include "eval_video.h"
+#include "eval_flags.h"
 #include "exit_codes.h"
-#include "model.h"
 #include "precision.h"
-#include "preprocess_flags.h"
 #include "progress.h"
 #include "shoal/data/dataset.h"
 #include "shoal/detect/detector.h"
@@ -35,24 +32,6 @@ Examples:
   shoal eval yolox.onnx --task detect --data coco --format yolo          average precision of boxes
   shoal eval yolox.onnx --task track --data street.mp4 --format mot --truth gt.txt
   shoal eval yolox.onnx --task gate --data street.mp4 --format video     what --gate auto would skip)";
-
-struct EvalFlags {
-  ModelFlags model;
-  PreprocessFlags preprocess;
-  std::string data;
-  std::string format;
-  size_t limit = 0;
-  size_t batch = 0;
-  double min_top1 = 0;
-  bool json = false;
-  std::string task = "classify";
-  std::string head;   // of a detector; empty: as its outputs look
-  std::string truth;  // of --task track
-  int64_t label = 0;
-  std::string exits;  // thresholds of a multi-exit network; empty: its last classifier answers
-  std::string precision = "fp32";
-  double budget = 0.1;  // percentage points of accuracy
-};
 
 constexpr const char* kCalibrated = "calibrated";
 
@@ -94,7 +73,7 @@ Json to_json(const fit::Evaluation& answers, double seconds) {
 // With what choose_precision() says.
 Json to_json(const fit::Evaluation& answers, const AutomaticPrecision& chosen, double seconds) {
   Json object = to_json(answers, seconds);
-  object.update(chosen.facts);
+  object.update(facts_of(chosen));
   return object;
 }
 
@@ -130,7 +109,7 @@ void print_table(const fit::Evaluation& result, double seconds) {
 
 void print_table(const fit::Evaluation& result, const AutomaticPrecision& chosen, double seconds) {
   print_table(result, seconds);
-  std::printf("%zu of %zu layers in fp32\n", chosen.f32_layers, chosen.layers);
+  std::printf("%zu of %zu layers in fp32\n", chosen.choice.f32_layers.size(), chosen.layers.size());
 }
 
 const fit::Evaluation& answers_of(const fit::Evaluation& result) { return result; }
@@ -151,11 +130,8 @@ Outcome evaluate_and_print(const EvalFlags& flags, const Dataset& data, Preproce
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!result.ok()) return fail(Doing::kUseData, result.status());
-  if (flags.json) {
-    std::printf("%s\n", to_json(*result, more..., seconds).dump().c_str());
-  } else {
-    print_table(*result, more..., seconds);
-  }
+  flags.json ? print_json(to_json(*result, more..., seconds))
+             : print_table(*result, more..., seconds);
   const fit::Evaluation& answers = answers_of(*result);
   if (answers.with_nan() > 0) {
     std::fprintf(stderr, "%zu of %zu images have scores that are NaN, which count as wrong\n",
@@ -191,7 +167,8 @@ Outcome evaluate_automatic(const EvalFlags& flags, const Dataset& data, const Pr
     return answers.top1() / 100;
   };
   SHOAL_OR_EXIT(const AutomaticPrecision found, Exit::kDevice,
-                choose_precision(flags.model.device, flags.budget / 100, {}, open_on, accuracy));
+                choose_precision(with_precision(flags.model.device), flags.budget / 100, {},
+                                 open_on, accuracy));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *found.device));
   return evaluate_and_print(
       flags, data, how, [&](const auto& given) { return fit::evaluate(session, data, given); },
@@ -221,7 +198,7 @@ Outcome evaluate_detector(const EvalFlags& flags) {
                        {"images", precision.images()},
                        {"head", head},
                        {"images_per_s", static_cast<double>(precision.images()) / seconds}};
-    std::printf("%s\n", json.dump().c_str());
+    print_json(json);
   } else {
     std::printf("%zu images, head %s: mAP 50 %.2f %%, mAP %.2f %%\n", precision.images(),
                 head.c_str(), precision.map50(), precision.map());
@@ -245,16 +222,7 @@ Outcome evaluate(const EvalFlags& flags) {
         "--task detect reads --format yolo, track reads mot, gate reads video, classify the rest"};
   }
   if (flags.format == "yolo") return evaluate_detector(flags);
-  if (known) {
-    const VideoEvalFlags video{.model = flags.model,
-                               .head = flags.head,
-                               .data = flags.data,
-                               .truth = flags.truth,
-                               .label = flags.label,
-                               .limit = flags.limit,
-                               .json = flags.json};
-    return flags.task == "track" ? evaluate_tracks(video) : evaluate_gate(video);
-  }
+  if (known) return flags.task == "track" ? evaluate_tracks(flags) : evaluate_gate(flags);
   SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
   SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
   if (flags.precision == "auto" && !has_precisions(flags.model.device)) {
@@ -272,51 +240,41 @@ Outcome evaluate(const EvalFlags& flags) {
 }  // namespace
 
 void add_eval(Command& app, Action& action) {
-  auto flags = std::make_shared<EvalFlags>();
-  Command* command = app.add_subcommand("eval", "Measure accuracy on labelled images");
-  command->footer(kExamples);
-  flags->model.add_to(*command, /*model_required=*/true);
-  command->add_option("--data", flags->data, "Folder with the data, or a video")->required();
+  const auto [command, flags] =
+      add_command(app, action, "eval", "Measure accuracy on labelled images", kExamples, evaluate);
+  flags.model.add_to(command, /*model_required=*/true);
+  command.add_option("--data", flags.data, "Folder with the data, or a video")->required();
   command
-      ->add_option(
-          "--format", flags->format,
-          "idx (MNIST), cifar, npy, or folder; yolo for boxes: images/ and labels/; mot or "
-          "video for a video")
-      ->required()
-      ->check(one_of({"idx", "cifar", "npy", "folder", "yolo", "mot", "video"}));
-  command
-      ->add_option("--task", flags->task,
-                   "classify; detect: boxes, by average precision; track: identities, by MOTA and "
-                   "IDF1; gate: frames that need no look")
-      ->check(one_of({"classify", "detect", "track", "gate"}))
-      ->capture_default_str();
-  command
-      ->add_option("--head", flags->head,
-                   "What a detector's outputs mean, if their shapes do not say it: yolov5, ...")
-      ->check(one_of(detect::head_names()));
-  command->add_option("--truth", flags->truth, "Of tracks: a file in the format of MOT");
-  command->add_option("--label", flags->label, "The class that is tracked")->capture_default_str();
-  command->add_option("--limit", flags->limit, "Only the first N images");
-  command->add_option("--batch", flags->batch, "Images per run")->check(in_range(1, 4096));
-  command->add_option("--min-top1", flags->min_top1,
-                      "Fail with exit code 9 below this many percent");
-  command->add_option("--exits", flags->exits,
-                      "Let the exits of a multi-exit network answer from these probabilities on: "
-                      "0.9,0.95, or calibrated");
-  command
-      ->add_option("--precision", flags->precision,
-                   "fp32, or auto with --device opencl:N or vulkan:N: layers in fp16 as far as "
-                   "--accuracy-budget allows, chosen by training images")
-      ->check(one_of({"fp32", "auto"}))
-      ->capture_default_str();
-  command
-      ->add_option("--accuracy-budget", flags->budget,
-                   "Percentage points that --precision auto may lose on the images that choose")
-      ->check(in_range(0.0, 100.0))
-      ->capture_default_str();
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  flags->preprocess.add_to(*command);
-  command->callback([flags, &action] { action = [flags] { return evaluate(*flags); }; });
+      .add_option("--format", flags.format,
+                  "idx (MNIST), cifar, npy, or folder; yolo for boxes: images/ and labels/; mot or "
+                  "video for a video",
+                  one_of({"idx", "cifar", "npy", "folder", "yolo", "mot", "video"}))
+      ->required();
+  command.add_setting(
+      "--task", flags.task,
+      "classify; detect: boxes, by average precision; track: identities, by MOTA and "
+      "IDF1; gate: frames that need no look",
+      one_of({"classify", "detect", "track", "gate"}));
+  command.add_option("--head", flags.head,
+                     "What a detector's outputs mean, if their shapes do not say it: yolov5, ...",
+                     one_of(detect::head_names()));
+  command.add_option("--truth", flags.truth, "Of tracks: a file in the format of MOT");
+  command.add_setting("--label", flags.label, "The class that is tracked");
+  command.add_option("--limit", flags.limit, "Only the first N images");
+  command.add_option("--batch", flags.batch, "Images per run", in_range(1, 4096));
+  command.add_option("--min-top1", flags.min_top1, "Fail with exit code 9 below this many percent");
+  command.add_option("--exits", flags.exits,
+                     "Let the exits of a multi-exit network answer from these probabilities on: "
+                     "0.9,0.95, or calibrated");
+  command.add_setting("--precision", flags.precision,
+                      "fp32, or auto with --device opencl:N or vulkan:N: layers in fp16 as far as "
+                      "--accuracy-budget allows, chosen by training images",
+                      one_of({"fp32", "auto"}));
+  command.add_setting("--accuracy-budget", flags.budget,
+                      "Percentage points that --precision auto may lose on the images that choose",
+                      in_range(0.0, 100.0));
+  command.add_flag("--json", flags.json, "Print one JSON object");
+  flags.preprocess.add_to(command);
 }
 
 }  // namespace shoal::cli

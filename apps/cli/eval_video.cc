@@ -1,13 +1,8 @@
-#include "eval_video.h"
-
 #include <cstdio>
-#include <memory>
 #include <optional>
-#include <utility>
 
 #include "apps/flags/json.h"
-#include "detector_model.h"
-#include "exit_codes.h"
+#include "eval_flags.h"
 #include "progress.h"
 #include "shoal/watch/evaluation.h"
 #include "shoal/watch/open_source.h"
@@ -42,7 +37,7 @@ class Frames {
 
 // Calls `evaluate` with the detector, the source and options, then prints.
 template <class Evaluate, class Print>
-Outcome evaluate_and_print(const VideoEvalFlags& flags, Evaluate evaluate, Print print) {
+Outcome evaluate_and_print(const EvalFlags& flags, Evaluate evaluate, Print print) {
   SHOAL_OR_EXIT(const auto source, Exit::kUsage,
                 watch::open_source(flags.data, {.cancel = cancel_on_signals()}));
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
@@ -68,7 +63,7 @@ Json to_json(const track::MotMetrics& one) {
 
 }  // namespace
 
-Outcome evaluate_tracks(const VideoEvalFlags& flags) {
+Outcome evaluate_tracks(const EvalFlags& flags) {
   track::Identities truth;
   if (flags.data != watch::kScene) {
     SHOAL_OR_EXIT(truth, Exit::kUsage, track::read_identities(flags.truth));
@@ -87,7 +82,7 @@ Outcome evaluate_tracks(const VideoEvalFlags& flags) {
           json["frames"] = result.plain.frames();
           json["truths"] = result.plain.truths();
           json["plain"] = to_json(result.plain);
-          std::printf("%s\n", json.dump().c_str());
+          print_json(json);
           return;
         }
         Table table({"association", "MOTA", "IDF1", "MOTP", "misses", "false alarms", "switches"});
@@ -102,7 +97,7 @@ Outcome evaluate_tracks(const VideoEvalFlags& flags) {
       });
 }
 
-Outcome evaluate_gate(const VideoEvalFlags& flags) {
+Outcome evaluate_gate(const EvalFlags& flags) {
   return evaluate_and_print(
       flags,
       [&](auto& detector, auto& source, const auto& options) {
@@ -120,7 +115,7 @@ Outcome evaluate_gate(const VideoEvalFlags& flags) {
                              {"frames_alike", result.frames_alike},
                              {"gate_ms_p50", result.gate_ms_p50},
                              {"gate_ms_p99", result.gate_ms_p99}};
-          std::printf("%s\n", json.dump().c_str());
+          print_json(json);
           return;
         }
         std::printf(

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "apps/flags/json.h"
-#include "exit_codes.h"
 #include "model.h"
 #include "progress.h"
 #include "shoal/base/file.h"
@@ -133,7 +132,7 @@ Outcome list(const FacesFlags& flags) {
       people.push_back({{"name", one.name}, {"faces", one.faces}});
     }
     const Json json = {{"people", people}, {"threshold", database.threshold()}};
-    std::printf("%s\n", json.dump().c_str());
+    print_json(json);
     return {};
   }
   Table table({"name", "faces"});
@@ -165,7 +164,7 @@ void print_face(const FacesFlags& flags, const std::string& image, const faces::
                {"y", box.top},        {"w", box.width()},
                {"h", box.height()},   {"score", face.detection.score}};
   json["person"] = answer.person ? Json(*answer.person) : Json(nullptr);
-  std::printf("%s\n", json.dump().c_str());
+  print_json(json);
 }
 
 Outcome who(const FacesFlags& flags) {
@@ -189,8 +188,7 @@ Outcome who(const FacesFlags& flags) {
     }
   }
   const faces::Cascade& cascade = recogniser.cascade();
-  if (flags.json)
-    std::printf("%s\n", to_json(cascade.figures(), cascade.thresholds()).dump().c_str());
+  if (flags.json) print_json(to_json(cascade.figures(), cascade.thresholds()));
   return {};
 }
 
@@ -240,12 +238,9 @@ void add_networks(FacesFlags& f, Command& command) {
   command.add_option("--model", f.model.model, "The embedding of a face: ONNX file")->required();
   command.add_option("--detector", f.detector,
                      "Finds faces, best with their points; without: an image is an aligned face");
-  command.add_option("--score", f.score, "The least score of a face")
-      ->check(in_range(0.0, 1.0))
-      ->capture_default_str();
-  command.add_option("--exits", f.exits, "Exits of the embedding, which answer early")
-      ->check(in_range(0, 8))
-      ->capture_default_str();
+  command.add_setting("--score", f.score, "The least score of a face", in_range(0.0, 1.0));
+  command.add_setting("--exits", f.exits, "Exits of the embedding, which answer early",
+                      in_range(0, 8));
   f.model.add_computing_to(command);
 }
 
@@ -256,11 +251,7 @@ void add_faces(Command& app, Action& action) {
   all->require_subcommand();
   const auto add = [&](const char* name, const char* what, const char* examples,
                        Outcome (*act)(const FacesFlags&)) {
-    auto flags = std::make_shared<FacesFlags>();
-    Command* command = all->add_subcommand(name, what);
-    command->footer(examples);
-    command->callback([flags, &action, act] { action = [flags, act] { return act(*flags); }; });
-    return std::pair(command, flags);
+    return add_command(*all, action, name, what, examples, act);
   };
   const auto add_db = [](Command& command, FacesFlags& f) {
     command.add_option("--db", f.db, "The file with the people")->required();
@@ -269,61 +260,55 @@ void add_faces(Command& app, Action& action) {
     command.add_flag("--json", f.json, "Print JSON");
   };
   const auto add_lessons = [](Command& command, FacesFlags& f) {
-    command
-        .add_option("--lessons", f.lessons, "Faces from which exits learn how far to be trusted")
-        ->capture_default_str();
-    command
-        .add_option("--agreement", f.agreement,
-                    "Of early answers with those of the whole network, that lessons must show")
-        ->check(in_range(0.5, 0.9999))
-        ->capture_default_str();
+    command.add_setting("--lessons", f.lessons,
+                        "Faces from which exits learn how far to be trusted");
+    command.add_setting("--agreement", f.agreement,
+                        "Of early answers with those of the whole network, that lessons must show",
+                        in_range(0.5, 0.9999));
   };
   const auto add_threshold = [](Command& command, FacesFlags& f) {
-    command
-        .add_option("--threshold", f.threshold,
-                    "The squared distance up to which a face is somebody's; of a new file")
-        ->check(in_range(0.0, 4.0))
-        ->capture_default_str();
+    command.add_setting("--threshold", f.threshold,
+                        "The squared distance up to which a face is somebody's; of a new file",
+                        in_range(0.0, 4.0));
   };
   {
     const auto [command, f] = add("enrol", "Add pictures of one person", kEnrolExamples, enrol);
-    command->add_option("name", f->name, "Of the person")->required();
-    command->add_option("images", f->sources, "Pictures with the person's face")->required();
-    add_db(*command, *f);
-    add_networks(*f, *command);
-    add_threshold(*command, *f);
+    command.add_option("name", f.name, "Of the person")->required();
+    command.add_option("images", f.sources, "Pictures with the person's face")->required();
+    add_db(command, f);
+    add_networks(f, command);
+    add_threshold(command, f);
   }
   {
     const auto [command, f] = add("forget", "Delete a person", kForgetExamples, forget);
-    command->add_option("name", f->name, "Of the person")->required();
-    add_db(*command, *f);
+    command.add_option("name", f.name, "Of the person")->required();
+    add_db(command, f);
   }
   {
     const auto [command, f] = add("who", "Say who is in images or a video", kWhoExamples, who);
-    command->add_option("sources", f->sources, "Images, folders, videos, URLs")->required();
-    add_db(*command, *f);
-    add_networks(*f, *command);
-    add_lessons(*command, *f);
-    add_json(*command, *f);
+    command.add_option("sources", f.sources, "Images, folders, videos, URLs")->required();
+    add_db(command, f);
+    add_networks(f, command);
+    add_lessons(command, f);
+    add_json(command, f);
   }
   {
     const auto [command, f] = add("list", "The people in a file", kListExamples, list);
-    add_db(*command, *f);
-    add_json(*command, *f);
+    add_db(command, f);
+    add_json(command, f);
   }
   {
     const auto [command, f] =
         add("eval", "Measure on pictures NAME_NUMBER.jpg", kEvalExamples, evaluate);
-    command->add_option("--images", f->images, "The folder of pictures")->required();
-    command->add_option("--pairs", f->pairs, "Lines a,b,same after a header, as of LFW");
-    command->add_option("--burst", f->burst, "Frames of each picture, each moved a little")
-        ->check(in_range(1, 1000))
-        ->capture_default_str();
-    command->add_option("--seed", f->seed, "Of the order of pictures")->capture_default_str();
-    add_networks(*f, *command);
-    add_threshold(*command, *f);
-    add_lessons(*command, *f);
-    add_json(*command, *f);
+    command.add_option("--images", f.images, "The folder of pictures")->required();
+    command.add_option("--pairs", f.pairs, "Lines a,b,same after a header, as of LFW");
+    command.add_setting("--burst", f.burst, "Frames of each picture, each moved a little",
+                        in_range(1, 1000));
+    command.add_setting("--seed", f.seed, "Of the order of pictures");
+    add_networks(f, command);
+    add_threshold(command, f);
+    add_lessons(command, f);
+    add_json(command, f);
   }
 }
 

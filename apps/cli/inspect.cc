@@ -90,7 +90,7 @@ void print_json(const Graph& graph, const MemoryPlan& memory) {
                        {"inputs", values(graph.inputs())},
                        {"outputs", values(graph.outputs())},
                        {"nodes", nodes}};
-  std::printf("%s\n", result.dump().c_str());
+  print_json(result);
 }
 
 void print_passes(const std::vector<passes::Report>& reports) {
@@ -131,16 +131,14 @@ Outcome inspect(const InspectFlags& flags) {
 }  // namespace
 
 void add_inspect(Command& app, Action& action) {
-  auto flags = std::make_shared<InspectFlags>();
-  Command* command = app.add_subcommand("inspect", "Show layers, shapes, parameters, MACs, memory");
-  command->footer(kExamples);
-  command->add_option("model", flags->model, "ONNX file or zoo:NAME")->required();
-  command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  command->add_flag("--text", flags->text, "Print the graph as text");
-  command->add_flag("--optimized", flags->optimized, "Show the graph after all passes");
-  command->add_flag("--passes", flags->show_passes, "Show what each pass did");
-  command->callback([flags, &action] { action = [flags] { return inspect(*flags); }; });
+  const auto [command, flags] = add_command(
+      app, action, "inspect", "Show layers, shapes, parameters, MACs, memory", kExamples, inspect);
+  command.add_option("model", flags.model, "ONNX file or zoo:NAME")->required();
+  command.add_option("--shape", flags.shapes, "NAME=1x3x224x224 for inputs of open size");
+  command.add_flag("--json", flags.json, "Print one JSON object");
+  command.add_flag("--text", flags.text, "Print the graph as text");
+  command.add_flag("--optimized", flags.optimized, "Show the graph after all passes");
+  command.add_flag("--passes", flags.show_passes, "Show what each pass did");
 }
 
 }  // namespace shoal::cli

@@ -11,6 +11,7 @@
 #include "shoal/devices/devices.h"
 #include "shoal/models/input_shapes.h"
 #include "shoal/plan/device_presets.h"
+#include "shoal/watch/scene.h"
 #include "table.h"
 
 namespace shoal::cli {
@@ -23,12 +24,11 @@ void add_memory(ModelFlags& flags, Command& command, bool learns) {
       "plenty: weights may take more room where that is faster; low: they may not";
   const std::string limit =
       "; 200MB: all values of a training step together, some computed twice if need be";
-  command.add_option("--memory", flags.memory, learns ? what + limit : what)
+  command.add_setting("--memory", flags.memory, learns ? what + limit : what)
       ->check([learns](const std::string& text) -> std::string {
         if (text == "plenty" || text == "low" || (learns && parse_byte_size(text))) return "";
         return text + " is not plenty or low" + (learns ? ", nor a size such as 200MB" : "");
-      })
-      ->capture_default_str();
+      });
 }
 
 }  // namespace
@@ -46,13 +46,12 @@ Option* add_device_to(Command& command, std::string& device, const std::string& 
     }
     kinds += ", 4xpi4/gigabit";
   }
-  return command.add_option("--device", device, what + kinds)
+  return command.add_setting("--device", device, what + kinds)
       ->check([profiles](const std::string& name) -> std::string {
         if (profiles && (name == kHere || plan::find_cluster(name).ok())) return "";
         const Status found = find_device_kind(name).status();
         return found.ok() ? "" : std::string(found.message());
-      })
-      ->capture_default_str();
+      });
 }
 
 std::string ModelFlags::profile() const {
@@ -73,17 +72,14 @@ void ModelFlags::add_to(Command& command, bool model_required, bool learns) {
 
 void ModelFlags::add_computing_to(Command& command, bool learns) {
   add_device_to(command, device, "What computes", profiles);
-  command.add_option("--threads", threads, "Threads to use; 0: one per core")
-      ->check(in_range(0, 1024))
-      ->capture_default_str();
+  command.add_setting("--threads", threads, "Threads to use; 0: one per core", in_range(0, 1024));
   command.add_flag("--pin", pin, "Keep threads on cores of their own");
-  command.add_option("--share", share, "Be as slow as this part of one core: 0.25")
-      ->check(in_range(0.001, 1.0));
-  command
-      .add_option("--tune", tune,
-                  "How kernels are chosen: off (by estimate), fast (measure the likely ones), full")
-      ->check(one_of({"off", "fast", "full"}))
-      ->capture_default_str();
+  command.add_option("--share", share, "Be as slow as this part of one core: 0.25",
+                     in_range(0.001, 1.0));
+  command.add_setting(
+      "--tune", tune,
+      "How kernels are chosen: off (by estimate), fast (measure the likely ones), full",
+      one_of({"off", "fast", "full"}));
   add_memory(*this, command, learns);
   command.add_option("--packed-cache", packed,
                      "Keep packed weights in this file, one for each model, for the next start");
@@ -120,6 +116,10 @@ Result<Model> open_model_with_warning(const std::string& name) {
     std::fprintf(stderr, "warning: %s: %s\n", printable(name).c_str(), warning.c_str());
   }
   return model;
+}
+
+Result<Model> open_detector_model(const std::string& name) {
+  return name == watch::kScene ? watch::scene_detector() : open_model_with_warning(name);
 }
 
 Result<Session> open_session(const ModelFlags& flags, Device& device) {

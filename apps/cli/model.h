@@ -46,6 +46,8 @@ Option* add_device_to(Command& command, std::string& device, const std::string& 
 
 // Opens the model, and prints its warning, if there is one.
 Result<Model> open_model_with_warning(const std::string& name);
+// The same for detectors, of which the synthetic scene has one: "zoo:scene".
+Result<Model> open_detector_model(const std::string& name);
 
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);
 Result<Session> open_session(const ModelFlags& flags, Device& device);

@@ -3,10 +3,10 @@
 
 #include "apps/flags/json.h"
 #include "cli.h"
-#include "plan_picture.h"
 #include "planning.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/report/plan_page.h"
 #include "streaming.h"
 #include "table.h"
 #include "tenants.h"
@@ -94,20 +94,15 @@ void print(const Planned& planned) {
 
 template <class Made>
 Outcome show(const Flags& flags, const Made& planned) {
-  if (flags.json) {
-    std::printf("%s\n", to_json(planned).dump().c_str());
-  } else {
-    print(planned);
-  }
+  flags.json ? print_json(to_json(planned)) : print(planned);
+  Status written;
   if (!flags.svg.empty()) {
-    if (Status status = write_file(flags.svg, to_svg(planned)); !status.ok())
-      return fail(Exit::kResources, status);
+    written = write_file(flags.svg, report::plan_picture(planned.model, planned));
   }
-  if (!flags.html.empty()) {
-    if (Status status = write_file(flags.html, to_html(planned)); !status.ok())
-      return fail(Exit::kResources, status);
+  if (written.ok() && !flags.html.empty()) {
+    written = write_file(flags.html, report::plan_page(planned.model, planned));
   }
-  return {};
+  return written.ok() ? Outcome{} : fail(Exit::kResources, written);
 }
 
 Outcome plan_stream(const Flags& flags, plan::ClusterProfile cluster) {
@@ -132,15 +127,14 @@ Outcome plan_model(const Flags& flags) {
 }  // namespace
 
 void add_plan(Command& app, Action& action) {
-  auto flags = std::make_shared<Flags>();
-  Command* command = app.add_subcommand("plan", "Plan how to spread a model over several devices");
-  command->footer(kExamples);
-  flags->plan.add_to(*command);
-  flags->tenants.add_to(*command);
-  command->add_option("--svg", flags->svg, "Write a picture: who computes and sends what when");
-  command->add_option("--html", flags->html, "Write the picture as a page, with names on hover");
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  command->callback([flags, &action] { action = [flags] { return plan_model(*flags); }; });
+  const auto [command, flags] =
+      add_command(app, action, "plan", "Plan how to spread a model over several devices", kExamples,
+                  plan_model);
+  flags.plan.add_to(command);
+  flags.tenants.add_to(command);
+  command.add_option("--svg", flags.svg, "Write a picture: who computes and sends what when");
+  command.add_option("--html", flags.html, "Write the picture as a page, with names on hover");
+  command.add_flag("--json", flags.json, "Print one JSON object");
 }
 
 }  // namespace shoal::cli

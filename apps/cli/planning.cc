@@ -37,14 +37,14 @@ std::string_view PlanFlags::board() const {
 void PlanFlags::add_to(Command& command) {
   command.add_option("model", model, "ONNX file or zoo:NAME")->required();
   cluster.add_to(command);
-  add_split_to(command, nullptr);
+  add_split_to(FlagGroup(command));
+  command.check_together([this] { return check(); });
   command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
-  command
-      .add_option("--search", search,
-                  "Over all workers at once, or by levels: from a few to all; auto: by levels for "
-                  "more than 64")
-      ->check(one_of({"auto", "flat", "levels"}))
-      ->capture_default_str();
+  command.add_setting(
+      "--search", search,
+      "Over all workers at once, or by levels: from a few to all; auto: by levels for "
+      "more than 64",
+      one_of({"auto", "flat", "levels"}));
 }
 
 Option* PlanFlags::add_cluster_to(Command& command) {
@@ -57,56 +57,37 @@ Option* PlanFlags::add_cluster_to(Command& command) {
             const bool is_known = name == "own" || name == "mpi" || !board_of(name).empty();
             return is_known ? "" : "it is own, mpi, or board:DEVICE+DEVICE";
           });
-  command
-      .add_flag("--exclusive", exclusive,
-                "Take the workers over: who used them alone before loses them")
-      ->needs(option);
-  add_split_to(command, option);
-  command
-      .add_option("--verify", verify,
-                  "With --survive: check one request of so many for wrong results, and leave out "
-                  "workers that give them; 0: none")
-      ->check(in_range(0, 1'000'000'000))
-      ->needs(option);
+  const FlagGroup there(command, "", option);
+  there.add_flag("--exclusive", exclusive,
+                 "Take the workers over: who used them alone before loses them");
+  add_split_to(there);
+  command.check_together([this] { return check(); });
+  there.add_option("--verify", verify,
+                   "With --survive: check one request of so many for wrong results, and leave out "
+                   "workers that give them; 0: none",
+                   in_range(0, 1'000'000'000));
   return option;
 }
 
-void PlanFlags::add_split_to(Command& command, Option* needs) {
+void PlanFlags::add_split_to(const FlagGroup& group) {
   std::vector<std::string> splits = {"any"};
   for (Cut cut : kCuts) splits.push_back(flag_of(cut));
   splits.insert(splits.end(), kStreamSplits.begin(), kStreamSplits.end());
-  std::vector<Option*> options = wire.add_to(command);
-  Option* survival =
-      command
-          .add_option("--survive", survive,
-                      "Answer though so many workers are lost in the middle of a request")
-          ->check(in_range(0, 2))
-          ->capture_default_str();
-  options.push_back(survival);
-  options.push_back(
-      command
-          .add_option("--wait", wait_ms,
-                      "Wait so many ms for what is missing before computing it from the rest")
-          ->check(in_range(0.0, 1e9))
-          ->needs(survival));
-  for (Option* option :
-       {command.add_option("--objective", objective, "One answer soon, or many a second")
-            ->check(one_of({"latency", "throughput"}))
-            ->capture_default_str(),
-        command
-            .add_option("--split", split, "Split this way wherever it can be done, for comparison")
-            ->check(one_of(splits))
-            ->capture_default_str(),
-        command.add_option("--fuse", fuse,
-                           "At most so many nodes between two exchanges; 0: any number"),
-        command.add_option("--exclude", excluded, "Workers not to be used, by number")
-            ->delimiter(',')}) {
-    options.push_back(option);
-  }
-  for (Option* option : options) {
-    if (needs != nullptr) option->needs(needs);
-  }
-  command.check_together([this] { return check(); });
+  wire.add_to(group);
+  Option* survival = group.add_setting(
+      "--survive", survive, "Answer though so many workers are lost in the middle of a request",
+      in_range(0, 2));
+  group
+      .add_option("--wait", wait_ms,
+                  "Wait so many ms for what is missing before computing it from the rest",
+                  in_range(0.0, 1e9))
+      ->needs(survival);
+  group.add_setting("--objective", objective, "One answer soon, or many a second",
+                    one_of({"latency", "throughput"}));
+  group.add_setting("--split", split, "Split this way wherever it can be done, for comparison",
+                    one_of(splits));
+  group.add_option("--fuse", fuse, "At most so many nodes between two exchanges; 0: any number");
+  group.add_option("--exclude", excluded, "Workers not to be used, by number")->delimiter(',');
 }
 
 Status PlanFlags::check() const {

@@ -42,7 +42,7 @@ struct PlanFlags {
   std::string_view board() const;
 
  private:
-  void add_split_to(Command& command, Option* needs);
+  void add_split_to(const FlagGroup& group);
   Status check() const;  // of flags that do not go together
 };
 

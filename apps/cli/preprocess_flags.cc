@@ -12,32 +12,22 @@ std::filesystem::path preset_folder() { return config_folder() / "presets"; }
 }  // namespace
 
 void PreprocessFlags::add_to(Command& command) {
-  constexpr const char* kGroup = "Image preprocessing";
+  const FlagGroup all(command, "Image preprocessing");
   command_ = &command;
-  command.add_option("--preset", preset_, "imagenet, digits, yolo, or one you saved")
-      ->group(kGroup);
-  command.add_option("--resize", given_.resize, "Bring the short side to this many pixels")
-      ->check(in_range(1, 1 << 14))
-      ->group(kGroup);
-  command.add_option("--crop", given_.crop, "Then take the centre square of this side")
-      ->check(in_range(1, 1 << 14))
-      ->group(kGroup);
-  command.add_flag("--stretch", given_.stretch, "Bring any image to the model's size")
-      ->group(kGroup);
-  command.add_option("--mean", given_.mean, "Subtract, after division by 255: R,G,B or one value")
-      ->delimiter(',')
-      ->group(kGroup);
-  command.add_option("--std", given_.std, "Then divide: R,G,B or one value")
-      ->delimiter(',')
-      ->group(kGroup);
-  command.add_flag("--scale,!--no-scale", given_.scale, "Divide by 255 first (default)")
-      ->group(kGroup);
-  command.add_flag("--bgr", given_.bgr, "The model takes blue first")->group(kGroup);
-  command
-      .add_option("--layout", layout_, "nchw or nhwc (default: what the model's input looks like)")
-      ->check(one_of({"nchw", "nhwc"}))
-      ->group(kGroup);
-  command.add_option("--save-preset", save_as_, "Keep these settings under a name")->group(kGroup);
+  all.add_option("--preset", preset_, "imagenet, digits, yolo, or one you saved");
+  all.add_option("--resize", given_.resize, "Bring the short side to this many pixels",
+                 in_range(1, 1 << 14));
+  all.add_option("--crop", given_.crop, "Then take the centre square of this side",
+                 in_range(1, 1 << 14));
+  all.add_flag("--stretch", given_.stretch, "Bring any image to the model's size");
+  all.add_option("--mean", given_.mean, "Subtract, after division by 255: R,G,B or one value")
+      ->delimiter(',');
+  all.add_option("--std", given_.std, "Then divide: R,G,B or one value")->delimiter(',');
+  all.add_flag("--scale,!--no-scale", given_.scale, "Divide by 255 first (default)");
+  all.add_flag("--bgr", given_.bgr, "The model takes blue first");
+  all.add_option("--layout", layout_, "nchw or nhwc (default: what the model's input looks like)",
+                 one_of({"nchw", "nhwc"}));
+  all.add_option("--save-preset", save_as_, "Keep these settings under a name");
 }
 
 Result<Preprocess> PreprocessFlags::resolve(const Preprocess& before) const {

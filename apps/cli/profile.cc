@@ -91,7 +91,7 @@ void print_json(const std::vector<LayerTime>& layers) {
     total += layer.median_ms;
   }
   const Json all{{"layers", std::move(list)}, {"by_kernel", by_kernel}, {"total_ms", total}};
-  std::printf("%s\n", all.dump().c_str());
+  print_json(all);
 }
 
 // The last run, as Perfetto reads it.
@@ -135,33 +135,24 @@ Outcome profile(const ProfileFlags& flags) {
     const Status written = write_file(flags.trace, to_perfetto(*profile).dump());
     if (!written.ok()) return fail(Exit::kResources, written);
   }
-  if (flags.json) {
-    print_json(profile->layers);
-  } else {
-    print_table(profile->layers, flags.all);
-  }
+  flags.json ? print_json(profile->layers) : print_table(profile->layers, flags.all);
   return {};
 }
 
 }  // namespace
 
 void add_profile(Command& app, Action& action) {
-  auto flags = std::make_shared<ProfileFlags>();
-  Command* command = app.add_subcommand("profile", "Show where the time goes, layer by layer");
-  command->footer(kExamples);
-  flags->model.add_to(*command, /*model_required=*/true);
-  command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
-  command->add_option("--runs", flags->runs, "How many runs to take medians over")
-      ->check(in_range(1, 10000));
-  command->add_option("--trace", flags->trace, "Write a trace that Perfetto opens");
-  command->add_flag("--all", flags->all, "Every layer, in order of running");
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  Option* train = command->add_flag("--train", flags->train, "A step of training");
-  command->add_option("--batch", flags->batch, "Images per step")
-      ->needs(train)
-      ->check(in_range(1, 4096))
-      ->capture_default_str();
-  command->callback([flags, &action] { action = [flags] { return profile(*flags); }; });
+  const auto [command, flags] = add_command(
+      app, action, "profile", "Show where the time goes, layer by layer", kExamples, profile);
+  flags.model.add_to(command, /*model_required=*/true);
+  command.add_option("--shape", flags.shapes, "NAME=1x3x224x224 for inputs of open size");
+  command.add_option("--runs", flags.runs, "How many runs to take medians over",
+                     in_range(1, 10000));
+  command.add_option("--trace", flags.trace, "Write a trace that Perfetto opens");
+  command.add_flag("--all", flags.all, "Every layer, in order of running");
+  command.add_flag("--json", flags.json, "Print one JSON object");
+  Option* train = command.add_flag("--train", flags.train, "A step of training");
+  command.add_setting("--batch", flags.batch, "Images per step", in_range(1, 4096))->needs(train);
 }
 
 }  // namespace shoal::cli

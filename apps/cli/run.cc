@@ -1,8 +1,6 @@
 // shoal run: inputs in, answers out.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "apps/flags/json.h"
 #include "cli.h"
@@ -10,18 +8,13 @@
 #include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/data/image.h"
-#include "shoal/data/input_files.h"
-#include "shoal/data/npy.h"
+#include "shoal/fit/builtin_samples.h"
+#include "shoal/fit/run_files.h"
 #include "shoal/fit/scores.h"
-#include "shoal/zoo/embedded.h"
 #include "table.h"
 
 namespace shoal::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -46,32 +39,8 @@ struct RunFlags {
 };
 
 Result<Session::Tensors> read_inputs(const RunFlags& flags, const Session& session) {
-  Session::Tensors tensors;
-  SHOAL_ASSIGN(Preprocess how, flags.preprocess.resolve());
-  size_t next = 0;  // the input a file without a name goes to
-  for (const std::string& argument : flags.inputs) {
-    const size_t equals = argument.find('=');
-    const std::string file = equals == argument.npos ? argument : argument.substr(equals + 1);
-    if (equals == argument.npos && next >= session.inputs().size()) {
-      return invalid("more inputs than the model has: " + argument);
-    }
-    const std::string name =
-        equals == argument.npos ? session.inputs()[next++].name : argument.substr(0, equals);
-    const auto& infos = session.inputs();
-    const auto info = std::ranges::find(infos, name, &InputInfo::name);
-    if (info == infos.end()) return invalid("the model has no input " + name);
-    SHOAL_ASSIGN(tensors[name], read_input_file(file, info->dtype, info->dims, how));
-  }
-  return tensors;
-}
-
-Result<std::vector<std::string>> read_labels(const std::string& path) {
-  std::vector<std::string> labels;
-  if (path.empty()) return labels;
-  std::ifstream file(path);
-  if (!file) return Status(Code::kNotFound, "cannot read labels from " + path);
-  for (std::string line; std::getline(file, line);) labels.push_back(line);
-  return labels;
+  SHOAL_ASSIGN(const Preprocess how, flags.preprocess.resolve());
+  return fit::read_inputs(flags.inputs, session.inputs(), how);
 }
 
 std::string label_of(const std::vector<std::string>& labels, size_t index) {
@@ -84,12 +53,6 @@ Json elements_of(const Tensor& tensor) {
     for (T x : tensor.data<T>()) values.push_back(static_cast<Compute<T>>(x));
   });
   return values;
-}
-
-// Scores over classes: f32 [n, classes] or [classes].
-bool is_scores(const Tensor& t) {
-  return t.dtype() == DType::kF32 && t.shape().rank() >= 1 &&
-         t.count() == t.shape()[t.shape().rank() - 1] && t.count() > 1;
 }
 
 // The answer of a model; of the fallback model if `degraded` says why.
@@ -105,7 +68,7 @@ void print_json(const Answer& answer, const RunFlags& flags,
   for (const auto& [name, tensor] : answer.outputs) {
     Json one = {{"type", name_of(tensor.dtype())},
                 {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
-    if (flags.top > 0 && is_scores(tensor)) {
+    if (flags.top > 0 && fit::is_scores(tensor)) {
       for (const auto& r : fit::top_classes(tensor.data<float>(), static_cast<size_t>(flags.top))) {
         one["top"].push_back({{"index", r.index},
                               {"label", label_of(labels, r.index)},
@@ -117,7 +80,7 @@ void print_json(const Answer& answer, const RunFlags& flags,
     }
     result[name] = std::move(one);
   }
-  std::printf("%s\n", result.dump().c_str());
+  print_json(result);
 }
 
 std::string summary(const Tensor& tensor) {
@@ -141,7 +104,7 @@ void print_tables(const Session::Tensors& outputs, const RunFlags& flags,
   Table all({"output", "type", "elements"});
   bool any = false;
   for (const auto& [name, tensor] : outputs) {
-    if (flags.top > 0 && is_scores(tensor)) {
+    if (flags.top > 0 && fit::is_scores(tensor)) {
       Table top({"#", name, "share", "score"});
       size_t place = 0;
       for (const auto& r : fit::top_classes(tensor.data<float>(), static_cast<size_t>(flags.top))) {
@@ -157,42 +120,18 @@ void print_tables(const Session::Tensors& outputs, const RunFlags& flags,
   if (any) all.print();
 }
 
-Status save_outputs(const Session::Tensors& outputs, const fs::path& folder) {
-  if (Status made = make_folder(folder); !made.ok()) {
-    return Status(Code::kInvalidArgument, "cannot make folder " + folder.string());
-  }
-  for (const auto& [name, tensor] : outputs) {
-    // Names of outputs come from the model, and must not leave the folder.
-    std::string file = name;
-    std::ranges::replace_if(
-        file, [](char c) { return c == '/' || c == '\0'; }, '_');
-    if (file.size() > 200) file.resize(200);
-    SHOAL_TRY(write_npy(folder / (file + ".npy"), tensor));
-  }
-  return {};
-}
-
 // No model, no input: the digits in the binary answer on the samples in the binary.
 Outcome run_samples(Session& session, bool json) {
+  SHOAL_OR_EXIT(const auto samples, Exit::kDevice, fit::classify_samples(session));
   Table table({"image", "digit", "share"});
   Json rows = Json::array();
-  const InputInfo input = session.inputs()[0];
-  for (const zoo::Sample& sample : zoo::digits_samples()) {
-    SHOAL_OR_EXIT(Tensor image, Exit::kModel, parse_image(sample.png));
-    SHOAL_OR_EXIT(Tensor x, Exit::kModel, image_for_input(image, input.dims, {}));
-    SHOAL_OR_EXIT(auto outputs, Exit::kDevice, session.run({{input.name, x}}));
-    const auto best = fit::top_classes(outputs.begin()->second.data<float>(), 1)[0];
-    table.add({std::string(sample.name), std::to_string(best.index),
-               fixed(100.0 * best.probability, 1) + " %"});
-    rows.push_back({{"image", sample.name},
-                    {"digit", best.index},
-                    {"share", static_cast<float>(best.probability)}});
+  for (const auto& [name, best] : samples) {
+    table.add(
+        {std::string(name), std::to_string(best.index), fixed(100.0 * best.probability, 1) + " %"});
+    rows.push_back(
+        {{"image", name}, {"digit", best.index}, {"share", static_cast<float>(best.probability)}});
   }
-  if (json) {
-    std::printf("%s\n", rows.dump().c_str());
-  } else {
-    table.print();
-  }
+  json ? print_json(rows) : table.print();
   return {};
 }
 
@@ -210,7 +149,7 @@ Result<Answer> answer_anyway(const RunFlags& flags, const Status& why) {
 
 Outcome show(const Answer& answer, const RunFlags& flags, const std::vector<std::string>& labels) {
   if (!flags.save.empty()) {
-    if (Status saved = save_outputs(answer.outputs, flags.save); !saved.ok())
+    if (Status saved = fit::write_outputs(answer.outputs, flags.save); !saved.ok())
       return fail(Exit::kResources, saved);
   }
   if (flags.json) {
@@ -230,8 +169,12 @@ bool calls_for_fallback(const RunFlags& flags, const Status& status) {
   return !flags.fallback.empty() && of_workers;
 }
 
-Outcome run(const RunFlags& flags) {
-  SHOAL_OR_EXIT(auto labels, Exit::kUsage, read_labels(flags.labels));
+Outcome run(RunFlags& flags) {
+  flags.plan.local_device = flags.model.device;
+  std::vector<std::string> labels;
+  if (!flags.labels.empty()) {
+    SHOAL_OR_EXIT(labels, Exit::kUsage, fit::read_labels(flags.labels));
+  }
   const auto fall_back = [&](const Status& why, Exit otherwise) -> Outcome {
     if (!calls_for_fallback(flags, why)) return fail(otherwise, why);
     SHOAL_OR_EXIT(const Answer answer, Exit::kModel, answer_anyway(flags, why));
@@ -262,27 +205,22 @@ Outcome run(const RunFlags& flags) {
 }  // namespace
 
 void add_run(Command& app, Action& action) {
-  auto flags = std::make_shared<RunFlags>();
-  Command* command = app.add_subcommand("run", "Run a model on inputs");
-  command->footer(kExamples);
-  flags->model.add_to(*command, /*model_required=*/false);
-  command->add_option("--input,-i", flags->inputs,
-                      "FILE or NAME=FILE: .npy, .jpg or .png; repeatable");
-  command->add_option("--save", flags->save, "Write every output to DIR/<name>.npy");
-  command->add_option("--top", flags->top, "Show the N best classes of outputs that hold scores")
-      ->check(in_range(1, 1 << 20));
-  command->add_option("--labels", flags->labels, "Names of the classes, one a line");
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  Option* cluster = flags->plan.add_cluster_to(*command);
+  const auto [command, flags] =
+      add_command(app, action, "run", "Run a model on inputs", kExamples, run);
+  flags.model.add_to(command, /*model_required=*/false);
+  command.add_option("--input,-i", flags.inputs,
+                     "FILE or NAME=FILE: .npy, .jpg or .png; repeatable");
+  command.add_option("--save", flags.save, "Write every output to DIR/<name>.npy");
+  command.add_option("--top", flags.top, "Show the N best classes of outputs that hold scores",
+                     in_range(1, 1 << 20));
+  command.add_option("--labels", flags.labels, "Names of the classes, one a line");
+  command.add_flag("--json", flags.json, "Print one JSON object");
+  Option* cluster = flags.plan.add_cluster_to(command);
   command
-      ->add_option("--fallback", flags->fallback,
-                   "The model that answers here, with exit code 10, if too few workers are left")
+      .add_option("--fallback", flags.fallback,
+                  "The model that answers here, with exit code 10, if too few workers are left")
       ->needs(cluster);
-  flags->preprocess.add_to(*command);
-  command->callback([flags, &action] {
-    flags->plan.local_device = flags->model.device;
-    action = [flags] { return run(*flags); };
-  });
+  flags.preprocess.add_to(command);
 }
 
 }  // namespace shoal::cli

@@ -1,23 +1,22 @@
 // shoal serve: models behind the Open Inference Protocol.
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <set>
 
 #include "cli.h"
-#include "cluster/notify.h"
 #include "cluster/stop_signals.h"
 #include "model.h"
-#include "schedule_files.h"
 #include "shoal/base/notification.h"
+#include "shoal/base/supervisor.h"
 #include "shoal/base/usable_cores.h"
 #include "shoal/base/user_folders.h"
 #include "shoal/catalog/as_task.h"
 #include "shoal/catalog/model_of.h"
 #include "shoal/data/presets.h"
 #include "shoal/fit/network.h"
+#include "shoal/fit/run_files.h"
 #include "shoal/net/address.h"
 #include "shoal/net/text_file.h"
 #include "shoal/net/tls/tls_context.h"
@@ -67,14 +66,6 @@ struct ServeFlags {
   bool triton_metrics = false;
 };
 
-Result<std::vector<std::string>> read_lines(const std::string& path) {
-  std::vector<std::string> lines;
-  std::ifstream file(path);
-  if (!file) return Status(Code::kNotFound, "cannot read labels from " + path);
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
-
 // What all models have in common.
 Status complete(const ServeFlags& flags, serve::ModelSource& source) {
   source.max_batch = flags.max_batch;
@@ -82,7 +73,7 @@ Status complete(const ServeFlags& flags, serve::ModelSource& source) {
     SHOAL_ASSIGN(source.preprocess, load_preset(config_folder() / "presets", flags.preset));
   }
   if (!flags.labels.empty()) {
-    SHOAL_ASSIGN(source.labels, read_lines(flags.labels));
+    SHOAL_ASSIGN(source.labels, fit::read_labels(flags.labels));
   }
   return {};
 }
@@ -223,9 +214,9 @@ Status add_tasks(const ServeFlags& flags, std::vector<serve::ModelSource>& sourc
   for (const std::string& text : flags.budgets) SHOAL_TRY(take_budget(text, allowed));
   tasks.budgets = allowed.budgets;
   SHOAL_TRY(check(tasks.budgets));
-  for (const auto& folder : catalogs_in(flags.catalog)) {
+  for (const auto& folder : catalog::catalogs_in(flags.catalog)) {
     SHOAL_ASSIGN(const catalog::Catalog found, catalog::read_catalog(folder));
-    schedule::Task task = catalog::as_task(found, task_name(folder));
+    schedule::Task task = catalog::as_task(found, catalog::task_name(folder));
     task.latency_ms = allowed.latency_ms;
     task.requests_per_day = allowed.requests;
     for (const catalog::Variant& variant : found.variants) {

@@ -1,5 +1,4 @@
 // shoal simulate: a plan carried out in virtual time.
-#include <cstdio>
 
 #include "apps/flags/json.h"
 #include "cli.h"
@@ -33,7 +32,7 @@ template <class Planned>
 Outcome report(const Flags& flags, const Planned& planned, double single_ms, double cluster_ms,
                double wire_bytes) {
   if (flags.json) {
-    std::printf("%s\n", to_json(planned).dump().c_str());
+    print_json(to_json(planned));
     return {};
   }
   Table table({"model", "workers", "plan", "one worker ms", "cluster ms", "speed-up", "wire"});
@@ -82,7 +81,7 @@ Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
                          {"waiting_mean_ms", all.mean()},
                          {"waiting_p50_ms", all.quantile(0.5)},
                          {"waiting_p99_ms", all.quantile(0.99)}};
-    std::printf("%s\n", result.dump().c_str());
+    print_json(result);
     return {};
   }
   Table table({"model", "plan", "", "mean ms", "p50", "p99"});
@@ -118,36 +117,27 @@ Outcome simulate_model(const Flags& flags) {
 void DayFlags::add_to(Command& command) {
   Option* flag = command.add_flag(
       "--day", day, "A day of requests, in teams of workers that are lost and join again");
-  const auto add = [&](const char* name, double& value, double low, double high, const char* what) {
-    command.add_option(name, value, what)
-        ->check(in_range(low, high))
-        ->capture_default_str()
-        ->needs(flag);
-  };
-  add("--hours", hours, 0.001, 24 * 366, "Hours of the day");
-  add("--rate", rate, 1e-6, 1e6, "Requests a second, on the average");
-  add("--losses", losses, 0, 1e5, "Losses of each worker in 24 hours, on the average");
-  add("--away", away_minutes, 0.001, 1e6, "Minutes until a lost worker joins again, likewise");
-  command.add_option("--team", team, "Workers that answer a request together")
-      ->check(in_range(1, 64))
-      ->capture_default_str()
-      ->needs(flag);
+  const FlagGroup of_day(command, "", flag);
+  of_day.add_setting("--hours", hours, "Hours of the day", in_range(0.001, 24.0 * 366));
+  of_day.add_setting("--rate", rate, "Requests a second, on the average", in_range(1e-6, 1e6));
+  of_day.add_setting("--losses", losses, "Losses of each worker in 24 hours, on the average",
+                     in_range(0.0, 1e5));
+  of_day.add_setting("--away", away_minutes, "Minutes until a lost worker joins again, likewise",
+                     in_range(0.001, 1e6));
+  of_day.add_setting("--team", team, "Workers that answer a request together", in_range(1, 64));
 }
 
 void add_simulate(Command& app, Action& action) {
-  auto flags = std::make_shared<Flags>();
-  Command* command =
-      app.add_subcommand("simulate", "Run a model on devices that are not there, in virtual time");
-  command->footer(kExamples);
-  flags->plan.add_to(*command);
-  command
-      ->add_option("--stragglers", flags->stragglers,
-                   "One worker of each request, drawn, is so many times slower")
-      ->check(in_range(1.0, 1e6));
-  flags->day.add_to(*command);
-  command->add_option("--seed", flags->seed, "Of what is drawn")->capture_default_str();
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  command->callback([flags, &action] { action = [flags] { return simulate_model(*flags); }; });
+  const auto [command, flags] = add_command(
+      app, action, "simulate", "Run a model on devices that are not there, in virtual time",
+      kExamples, simulate_model);
+  flags.plan.add_to(command);
+  command.add_option("--stragglers", flags.stragglers,
+                     "One worker of each request, drawn, is so many times slower",
+                     in_range(1.0, 1e6));
+  flags.day.add_to(command);
+  command.add_setting("--seed", flags.seed, "Of what is drawn");
+  command.add_flag("--json", flags.json, "Print one JSON object");
 }
 
 }  // namespace shoal::cli

@@ -18,6 +18,8 @@ double share_ms(const StreamPrediction& plan, double seconds) {
   return 1e3 * seconds_per_request(plan, seconds);
 }
 
+double period_ms(const StreamPrediction& plan) { return 1e3 * period_of(plan).seconds; }
+
 // The workers that share one request: "0", "0+1".
 std::string together(const plan::Segment& segment) {
   std::string workers;
@@ -47,17 +49,6 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileO
   SHOAL_ASSIGN(auto made,
                plan::compare_streams(std::move(graph), std::move(cluster), options, forced));
   return PlannedStream{std::move(made), flags.model};
-}
-
-double period_ms(const StreamPrediction& plan) { return 1e3 / plan.requests_per_second(); }
-
-std::string text_of(const PlannedStream& planned) {
-  std::string text;
-  const auto& turns = planned.best().turns;
-  for (size_t t = 0; t < turns.size(); ++t) {
-    text += "turn " + std::to_string(t) + '\n' + to_text(planned.best().graph(), turns[t].plan());
-  }
-  return text;
 }
 
 void print(const PlannedStream& planned) {
@@ -119,7 +110,7 @@ Json to_json(const PlannedStream& planned) {
           {"wire_bytes", best.stream.wire_bytes / static_cast<double>(best.stream.answered.size())},
           {"survive", best.turns[0].plan().survives},
           {"kind", best.name},
-          {"plan", text_of(planned)},
+          {"plan", to_text(best)},
           {"workers", std::move(workers)},
           {"alternatives", std::move(others)},
           {"advice", advice_text(planned)}};

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "apps/flags/json.h"
 #include "planning.h"
@@ -18,10 +17,6 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileO
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster);
 
 void print(const PlannedStream& planned);
-
-// The plans that requests use in turn.
-std::string text_of(const PlannedStream& planned);
-double period_ms(const plan::StreamPrediction& plan);  // between answers
 
 // The same fields as a plan for one request has; milliseconds are those between answers.
 Json to_json(const PlannedStream& planned);

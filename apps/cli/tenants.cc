@@ -89,9 +89,10 @@ Json to_json(const Together& made) {
 void TenantFlags::add_to(Command& command) {
   Option* others = command.add_option(
       "--with", with, "Another model on the same workers, planned together; may be repeated");
-  command.add_option("--rates", rates, "Requests a second of each model, the first one first")
+  command
+      .add_option("--rates", rates, "Requests a second of each model, the first one first",
+                  in_range(1e-9, 1e9))
       ->delimiter(',')
-      ->check(in_range(1e-9, 1e9))
       ->needs(others);
 }
 
@@ -115,11 +116,7 @@ Outcome plan_together(const PlanFlags& plan, const TenantFlags& tenants, bool js
   plan::PlanOptions options;
   options.excluded = plan.excluded;
   SHOAL_OR_EXIT(made.plans, Exit::kResources, plan_tenants(asked, made.cluster, options));
-  if (json) {
-    std::printf("%s\n", to_json(made).dump().c_str());
-  } else {
-    print(made);
-  }
+  json ? print_json(to_json(made)) : print(made);
   return {};
 }
 

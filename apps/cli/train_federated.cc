@@ -1,5 +1,4 @@
-#include "train_federated.h"
-
+// shoal train --federated: simulated clients learn one network, each from its own examples.
 #include <chrono>
 #include <cstdio>
 
@@ -90,11 +89,8 @@ Outcome train_federated(const TrainFlags& flags) {
                        {.on_round = show, .cancelled = [cancel] { return cancel->load(); }});
   if (!outcome.ok()) return fail(Doing::kTrain, outcome.status());
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  if (flags.json) {
-    std::printf("%s\n", to_json(*outcome, flags.federated, *codec, taken.count()).dump().c_str());
-  } else {
-    print(outcome->figures, taken.count());
-  }
+  flags.json ? print_json(to_json(*outcome, flags.federated, *codec, taken.count()))
+             : print(outcome->figures, taken.count());
   if (cancel->load()) return {Exit::kInterrupted, "interrupted; nothing was written"};
   return require_accuracy(outcome->figures.evaluation.top1(), flags.min_top1);
 }

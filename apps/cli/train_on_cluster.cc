@@ -1,15 +1,13 @@
-#include "train_on_cluster.h"
-
+// shoal train --cluster: the workers of a cluster learn one network together.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
 
-#include "apps/flags/json.h"
 #include "cluster/cluster_access.h"
 #include "exit_codes.h"
+#include "facts.h"
 #include "progress.h"
 #include "shoal/train_cluster/train_cluster.h"
-#include "table.h"
 #include "train/cancel_on_signals.h"
 #include "train/train_flags.h"
 #ifdef SHOAL_MPI
@@ -56,37 +54,26 @@ class StepLine {
   std::optional<ProgressBar> line_;
 };
 
-Json to_json(const Figures& figures, int64_t local_steps) {
-  return {{"steps", figures.steps},
-          {"step_ms", 1e3 * figures.step_seconds},
+std::vector<Fact> facts_of(const Figures& figures, int64_t local_steps) {
+  return {{"steps", figures.steps, "steps"},
+          {"workers_used", figures.workers, "workers"},
+          {"codec", std::string(name_of(figures.codec)), "codec"},
+          {"step_ms", 1e3 * figures.step_seconds, "step ms", 1},
           {"step_ms_mean", 1e3 * figures.mean_seconds},
-          {"step_ms_predicted", 1e3 * figures.predicted_seconds},
-          {"single_step_ms", 1e3 * figures.single_seconds},
-          {"speedup", figures.speedup()},
-          {"bytes_per_step", figures.bytes},
+          {"step_ms_predicted", 1e3 * figures.predicted_seconds, "predicted ms", 1},
+          {"single_step_ms", 1e3 * figures.single_seconds, "one alone ms", 1},
+          {"speedup", figures.speedup(), "speed-up", 2},
+          counted("bytes_per_step", figures.bytes, "bytes/step"),
           {"example_bytes_per_step", figures.example_bytes},
-          {"workers_used", figures.workers},
           {"together", figures.together},
-          {"codec", std::string(name_of(figures.codec))},
           {"local_steps", local_steps},
           {"weights_sha256", figures.weights_sha256},
           {"replicas_differed", figures.differing},
           {"workers_lost", figures.lost.size()},
           {"lost_norms", figures.lost_norms},
           {"resumed_at", figures.resumed_at},
-          {"loss", figures.loss},
-          {"top1", figures.evaluation.top1()}};
-}
-
-void print(const Figures& figures) {
-  Table table({"steps", "workers", "codec", "step ms", "predicted ms", "one alone ms", "speed-up",
-               "bytes/step", "loss", "held-out top-1"});
-  table.add({std::to_string(figures.steps), std::to_string(figures.workers),
-             std::string(name_of(figures.codec)), fixed(1e3 * figures.step_seconds, 1),
-             fixed(1e3 * figures.predicted_seconds, 1), fixed(1e3 * figures.single_seconds, 1),
-             fixed(figures.speedup(), 2), with_commas(static_cast<long long>(figures.bytes)),
-             fixed(figures.loss, 4), fixed(figures.evaluation.top1(), 2) + " %"});
-  table.print();
+          {"loss", figures.loss, "loss", 4},
+          {"top1", figures.evaluation.top1(), "held-out top-1", 2, " %"}};
 }
 
 // From the second step on, so that the first tells how fast they are.
@@ -101,12 +88,8 @@ void slow_down_in_turn(const ClusterAccess& access, double times, train_cluster:
 }
 
 void report(const TrainFlags& flags, const Figures& figures) {
-  if (flags.json) {
-    const int64_t local_steps = std::max<int64_t>(flags.federated.options.local_steps, 1);
-    std::printf("%s\n", to_json(figures, local_steps).dump().c_str());
-  } else {
-    print(figures);
-  }
+  const int64_t local_steps = std::max<int64_t>(flags.federated.options.local_steps, 1);
+  print_facts(facts_of(figures, local_steps), flags.json);
 }
 
 #ifdef SHOAL_MPI

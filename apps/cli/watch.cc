@@ -13,7 +13,6 @@
 
 #include "apps/flags/json.h"
 #include "cluster/cluster_device.h"
-#include "detector_model.h"
 #include "exit_codes.h"
 #include "model.h"
 #include "placed_streams.h"

@@ -10,12 +10,6 @@
 namespace shoal::cli {
 namespace {
 
-// What is wrong with a text, for a flag.
-template <class T>
-std::string problem(const Result<T>& parsed) {
-  return parsed.ok() ? std::string() : std::string(parsed.status().message());
-}
-
 Json to_json(const watch::Event& event) {
   Json json = {
       {"event", watch::name_of(event.kind)}, {"id", event.id}, {"class", event.detection.label}};
@@ -94,17 +88,17 @@ void OutputFlags::add_to(Command& command) {
       .add_option("--mqtt", mqtt,
                   "Publish counts and events to a broker: mqtt://[USER:PASSWORD@]HOST[:PORT][/"
                   "PREFIX], or mqtts://")
-      ->check([](const std::string& text) { return problem(mqtt::parse_broker(text)); })
+      ->check(parsed_by(mqtt::parse_broker))
       ->envname("SHOAL_MQTT");
   command
       .add_option("--zone", zones,
                   "A zone: NAME=x,y,x,y,x,y, its corners in pixels, or as shares of the image "
                   "where none is above 1")
-      ->check([](const std::string& text) { return problem(watch::parse_zone(text)); });
+      ->check(parsed_by(watch::parse_zone));
   command
       .add_option("--line", lines,
                   "A line: NAME=x1,y1,x2,y2; forwards is from its left to its right")
-      ->check([](const std::string& text) { return problem(watch::parse_line(text)); });
+      ->check(parsed_by(watch::parse_line));
 }
 
 bool OutputFlags::wants_activity() const {
@@ -127,7 +121,7 @@ Result<std::unique_ptr<WatchOutputs>> WatchOutputs::open(const OutputFlags& flag
     SHOAL_ASSIGN(watch::Line line, watch::parse_line(text));
     all->annotation_.lines.push_back(std::move(line));
   }
-  all->sums_.resize(sources.size());
+  all->totals_.resize(sources.size());
   const watch::ActivityOptions watched{.zones = all->annotation_.zones,
                                        .lines = all->annotation_.lines};
   if (flags.wants_activity()) all->activities_.assign(sources.size(), watch::Activity(watched));
@@ -166,17 +160,6 @@ Status WatchOutputs::open_broker() {
   return {};
 }
 
-void WatchOutputs::count(const std::vector<watch::Event>& events) {
-  for (const watch::Event& one : events) {
-    Sums& sums = sums_[one.source];
-    if (one.kind == watch::EventKind::kEntered) ++sums.zones[one.place].entered;
-    if (one.kind == watch::EventKind::kLeft) sums.zones[one.place].seconds += one.seconds;
-    if (one.kind != watch::EventKind::kCrossed) continue;
-    LineSum& line = sums.lines[one.place];
-    ++(one.forwards ? line.forwards : line.backwards);
-  }
-}
-
 void WatchOutputs::publish(size_t source, const std::vector<watch::Event>& events) {
   if (client_ == nullptr) return;
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
@@ -211,7 +194,7 @@ Status WatchOutputs::write_images(const watch::FrameAnswer& answer, bool event) 
 Status WatchOutputs::add(const watch::FrameAnswer& answer) {
   std::vector<watch::Event> events;
   if (has_activity()) events = activities_[answer.source].update(answer);
-  count(events);
+  totals_[answer.source].add(events);
   publish(answer.source, events);
   if (printed_) {
     print_boxes(answer, annotation_, sources_.size() > 1 ? names_[answer.source] + " " : "");
@@ -224,7 +207,7 @@ Status WatchOutputs::add(const watch::FrameAnswer& answer) {
 Status WatchOutputs::finish() {
   for (size_t i = 0; i < activities_.size(); ++i) {
     const std::vector<watch::Event> events = activities_[i].end();
-    count(events);
+    totals_[i].add(events);
     publish(i, events);
   }
   if (client_ != nullptr) client_->publish(reporter_->availability(false));
@@ -241,10 +224,10 @@ Status WatchOutputs::finish() {
 
 Json WatchOutputs::places(size_t source) const {
   Json zones = Json::object(), lines = Json::object();
-  for (const auto& [name, sum] : sums_[source].zones) {
+  for (const auto& [name, sum] : totals_[source].zones) {
     zones[name] = Json{{"entered", sum.entered}, {"seconds", sum.seconds}};
   }
-  for (const auto& [name, sum] : sums_[source].lines) {
+  for (const auto& [name, sum] : totals_[source].lines) {
     lines[name] = Json{{"forwards", sum.forwards}, {"backwards", sum.backwards}};
   }
   return {{"zones", zones}, {"lines", lines}};

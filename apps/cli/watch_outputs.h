@@ -3,7 +3,6 @@
 #pragma once
 
 #include <fstream>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "shoal/watch/clips.h"
 #include "shoal/watch/draw.h"
 #include "shoal/watch/frame_writer.h"
+#include "shoal/watch/place_totals.h"
 #include "shoal/watch/watch.h"
 
 namespace shoal::cli {
@@ -50,26 +50,12 @@ class WatchOutputs {
   bool has_activity() const { return !activities_.empty(); }
 
  private:
-  // Sums of events.
-  struct ZoneSum {
-    size_t entered = 0;
-    double seconds = 0;
-  };
-  struct LineSum {
-    size_t forwards = 0, backwards = 0;
-  };
-  struct Sums {
-    std::map<std::string, ZoneSum> zones = {};
-    std::map<std::string, LineSum> lines = {};
-  };
-
   explicit WatchOutputs(const OutputFlags& flags) : flags_(flags) {}
   Status open_files();
   Status open_broker();
   Status write_line(const watch::FrameAnswer& answer, const std::vector<watch::Event>& events);
   Status write_images(const watch::FrameAnswer& answer, bool event);
   void publish(size_t source, const std::vector<watch::Event>& events);
-  void count(const std::vector<watch::Event>& events);
 
   OutputFlags flags_;
   std::vector<std::string> sources_, names_;
@@ -77,7 +63,7 @@ class WatchOutputs {
   watch::Annotation annotation_;
   std::ofstream lines_;
   std::vector<watch::Activity> activities_;  // of each source; none where nobody asked
-  std::vector<Sums> sums_;
+  std::vector<watch::PlaceTotals> totals_;
   std::vector<std::unique_ptr<watch::FrameWriter>> writers_;
   std::vector<watch::ClipRecorder> recorders_;
   std::unique_ptr<mqtt::Reporter> reporter_;

@@ -17,21 +17,16 @@ constexpr std::array kFormats = {WireFormat::kF32, WireFormat::kF16, WireFormat:
 
 }  // namespace
 
-std::vector<Option*> WireFlags::add_to(Command& command) {
+void WireFlags::add_to(const FlagGroup& group) {
   std::vector<std::string> names;
   for (WireFormat known : kFormats) names.emplace_back(name_of(known));
-  Option* wire =
-      command.add_option("--wire", format, "What values travel as between workers, at the least")
-          ->check(one_of(names))
-          ->capture_default_str();
-  Option* allowed =
-      command
-          .add_option("--error", error,
-                      "What that may change, as a part of the answer's largest element")
-          ->check(in_range(0.0, 1.0));
+  Option* wire = group.add_setting(
+      "--wire", format, "What values travel as between workers, at the least", one_of(names));
+  Option* allowed = group.add_option(
+      "--error", error, "What that may change, as a part of the answer's largest element",
+      in_range(0.0, 1.0));
   wire->needs(allowed);
   allowed->needs(wire);
-  return {wire, allowed};
 }
 
 plan::WireOptions WireFlags::options() const {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "apps/flags/flags.h"
 #include "shoal/base/status.h"
@@ -14,7 +13,7 @@ struct WireFlags {
   std::string format = "f32";
   double error = 0;
 
-  std::vector<Option*> add_to(Command& command);
+  void add_to(const FlagGroup& group);
   // Without magnitudes, which depend on the graph.
   plan::WireOptions options() const;
 };

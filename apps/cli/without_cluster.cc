@@ -4,8 +4,7 @@
 #include "cluster/cluster_bench.h"
 #include "cluster/cluster_device.h"
 #include "cluster/day.h"
-#include "train_federated.h"
-#include "train_on_cluster.h"
+#include "train/train_flags.h"
 
 namespace shoal::cli {
 namespace {

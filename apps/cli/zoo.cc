@@ -41,7 +41,8 @@ Status write_digits(const std::string& path) {
   return file.commit();
 }
 
-Outcome write(const ZooFlags& flags) {
+Outcome list_or_write(const ZooFlags& flags) {
+  if (flags.name.empty()) return list_all();
   if (flags.output.empty()) return {Exit::kUsage, "name a file with -o FILE.onnx"};
   if (flags.name == "digits") {
     const Status written = write_digits(flags.output);
@@ -57,18 +58,14 @@ Outcome write(const ZooFlags& flags) {
 }  // namespace
 
 void add_zoo(Command& app, Action& action) {
-  auto flags = std::make_shared<ZooFlags>();
-  Command* command = app.add_subcommand("zoo", "List standard networks, or write one as ONNX");
-  command->footer(kExamples);
-  command->add_option("name", flags->name, "Which network");
-  command->add_option("--output,-o", flags->output, "The ONNX file to write");
-  command->add_option("--seed", flags->options.seed, "Seed of the random weights");
-  command->add_option("--batch", flags->options.batch, "Images per run")->check(in_range(1, 4096));
-  command->add_option("--width", flags->options.width, "Share of the channels of every layer");
-  command->add_option("--size", flags->options.size, "Rows and columns of images, tokens of texts");
-  command->callback([flags, &action] {
-    action = [flags] { return flags->name.empty() ? list_all() : write(*flags); };
-  });
+  const auto [command, flags] = add_command(
+      app, action, "zoo", "List standard networks, or write one as ONNX", kExamples, list_or_write);
+  command.add_option("name", flags.name, "Which network");
+  command.add_option("--output,-o", flags.output, "The ONNX file to write");
+  command.add_option("--seed", flags.options.seed, "Seed of the random weights");
+  command.add_option("--batch", flags.options.batch, "Images per run", in_range(1, 4096));
+  command.add_option("--width", flags.options.width, "Share of the channels of every layer");
+  command.add_option("--size", flags.options.size, "Rows and columns of images, tokens of texts");
 }
 
 }  // namespace shoal::cli

@@ -132,6 +132,11 @@ Option* Command::add_flag(const std::string& names, std::function<void()> given,
   return options_.back().get();
 }
 
+Option* FlagGroup::grouped(Option* option) const {
+  if (needs_ != nullptr) option->needs(needs_);
+  return heading_.empty() ? option : option->group(heading_);
+}
+
 void Command::footer(const std::string& text) { app_->footer(text); }
 void Command::group(const std::string& name) { app_->group(name); }
 void Command::version(const std::string& text) { app_->set_version_flag("--version", text); }

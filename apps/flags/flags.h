@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -81,6 +82,17 @@ class Command {
   // flags.cc lists.
   template <class T>
   Option* add_option(const std::string& names, T& value, const std::string& help);
+  template <class T>
+  Option* add_option(const std::string& names, T& value, const std::string& help,
+                     const Check& check) {
+    return add_option(names, value, help)->check(check);
+  }
+  // An option with a value of its own, which --help shows. `check` is none or one Check.
+  template <class T, class... Checks>
+  Option* add_setting(const std::string& names, T& value, const std::string& help,
+                      const Checks&... check) {
+    return add_option(names, value, help, check...)->capture_default_str();
+  }
   // "--scale,!--no-scale" are opposites; "--cluster{own}" has the value "own" where none is given.
   Option* add_flag(const std::string& names, bool& value, const std::string& help);
   Option* add_flag(const std::string& names, std::string& value, const std::string& help);
@@ -114,5 +126,44 @@ class Command {
   std::vector<std::unique_ptr<Command>> subcommands_;
   std::vector<std::unique_ptr<Option>> options_;
 };
+
+// Flags under one heading of --help, or the usual one. `needs`: none of them goes without that one.
+class FlagGroup {
+ public:
+  explicit FlagGroup(Command& command, std::string heading = "", const Option* needs = nullptr)
+      : command_(command), heading_(std::move(heading)), needs_(needs) {}
+
+  // As Command's.
+  template <class T, class... Checks>
+  Option* add_option(const std::string& names, T& value, const std::string& help,
+                     const Checks&... check) const {
+    return grouped(command_.add_option(names, value, help, check...));
+  }
+  template <class T, class... Checks>
+  Option* add_setting(const std::string& names, T& value, const std::string& help,
+                      const Checks&... check) const {
+    return grouped(command_.add_setting(names, value, help, check...));
+  }
+  template <class T>
+  Option* add_flag(const std::string& names, T&& value, const std::string& help) const {
+    return grouped(command_.add_flag(names, std::forward<T>(value), help));
+  }
+
+ private:
+  Option* grouped(Option* option) const;
+
+  Command& command_;
+  const std::string heading_;
+  const Option* const needs_;
+};
+
+// A check that a text can be parsed: what parse(text), a Result, has against it.
+template <class Parse>
+std::function<std::string(const std::string&)> parsed_by(Parse parse) {
+  return [parse](const std::string& text) {
+    const auto parsed = parse(text);
+    return parsed.ok() ? std::string() : std::string(parsed.status().message());
+  };
+}
 
 }  // namespace shoal::cli

@@ -1,6 +1,7 @@
 // Json by nlohmann-json. This is the only source of the command line that includes it.
 #include "apps/flags/json.h"
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace shoal::cli {
@@ -80,5 +81,7 @@ std::string Json::dump(int indent) const {
   return JsonConverter::write(*this).dump(indent, ' ', /*ensure_ascii=*/false,
                                           nlohmann::json::error_handler_t::replace);
 }
+
+void print_json(const Json& json) { std::printf("%s\n", json.dump().c_str()); }
 
 }  // namespace shoal::cli

@@ -65,4 +65,7 @@ class Json {
       value_;
 };
 
+// On one line of standard output.
+void print_json(const Json& json);
+
 }  // namespace shoal::cli

@@ -1,5 +1,6 @@
 #include "shoal/catalog/as_task.h"
 
+#include <set>
 #include <utility>
 
 namespace shoal::catalog {
@@ -25,6 +26,20 @@ schedule::Task as_task(const Catalog& catalog, std::string name) {
     task.options.push_back(std::move(option));
   }
   return task;
+}
+
+std::vector<std::filesystem::path> catalogs_in(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder / "index.json", error)) return {folder};
+  std::set<std::filesystem::path> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (std::filesystem::exists(entry.path() / "index.json", error)) folders.insert(entry.path());
+  }
+  return {folders.begin(), folders.end()};
+}
+
+std::string task_name(const std::filesystem::path& folder) {
+  return std::filesystem::absolute(folder / "").lexically_normal().parent_path().stem().string();
 }
 
 }  // namespace shoal::catalog

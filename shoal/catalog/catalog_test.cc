@@ -10,6 +10,7 @@
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/file.h"
 #include "shoal/base/temporary_folder.h"
+#include "shoal/catalog/as_task.h"
 #include "shoal/catalog/make_variants.h"
 #include "shoal/catalog/sandwich.h"
 #include "shoal/compress/importance.h"
@@ -95,6 +96,22 @@ class Folder : public testing::Test {
  private:
   const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
 };
+
+TEST_F(Folder, OfCatalogsNamesTasks) {
+  EXPECT_TRUE(catalogs_in(path()).empty());
+  for (const char* name : {"b.variants", "a", "none"}) {
+    ASSERT_TRUE(make_folder(path() / name).ok());
+    if (std::string_view(name) == "none") continue;
+    ASSERT_TRUE(write_file(path() / name / "index.json", "{}").ok());
+  }
+  const std::vector<std::filesystem::path> both = {path() / "a", path() / "b.variants"};
+  EXPECT_EQ(catalogs_in(path()), both);
+  EXPECT_EQ(task_name(both[1]), "b");
+  EXPECT_EQ(task_name(both[0] / ""), "a");
+  ASSERT_TRUE(write("{}").ok());
+  EXPECT_EQ(catalogs_in(path()), std::vector{path()}) << "is one itself";
+  EXPECT_TRUE(catalogs_in(path() / "nowhere").empty());
+}
 
 TEST_F(Folder, IndexIsReadAsItWasWritten) {
   Catalog catalog{{variant("v0", 90, 100, 100), variant("v1", 80, 50, 50)}};

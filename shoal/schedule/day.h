@@ -22,6 +22,13 @@ struct Usage {
   double down_seconds = 600;  // of an outage, on the average
 };
 
+// A day: what it may cost, what reading variants takes, and what is asked.
+struct Trace {
+  Budgets budgets;
+  Paging paging;
+  Usage usage;
+};
+
 // kInvalidArgument if a number cannot be, or a task does not exist.
 Status check(const Usage& usage, size_t tasks);
 

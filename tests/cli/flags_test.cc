@@ -130,6 +130,35 @@ TEST_F(Flags, AreShownByHelp) {
   EXPECT_EQ(output_, "program 1.2\n");
 }
 
+TEST_F(Flags, OfAGroupShareItsHeadingAndWhatTheyNeed) {
+  const Option* cluster = app_.add_flag("--cluster", values_.json, "Which");
+  const FlagGroup group(app_, "There", cluster), usual(app_);
+  const Option* top = group.add_setting("--top", values_.top, "Number", in_range(1, 10));
+  const Option* mean = group.add_option("--mean", values_.mean, "Numbers");
+  const Option* error = usual.add_option("--error", values_.error, "Number", not_negative());
+  EXPECT_EQ(top->group(), "There");
+  EXPECT_EQ(mean->group(), "There");
+  EXPECT_EQ(error->group(), "Options");
+  EXPECT_EQ(parse({"--help"}), 0);
+  EXPECT_NE(output_.find("[5]"), output_.npos) << output_;
+  EXPECT_NE(parse({"--top", "7"}).value_or(0), 0);
+  EXPECT_NE(parse({"--cluster", "--top", "11"}).value_or(0), 0);
+  EXPECT_NE(parse({"--error", "-1"}).value_or(0), 0);
+  EXPECT_EQ(parse({"--cluster", "--top", "7", "--error", "1"}), std::nullopt);
+  EXPECT_EQ(values_.top, 7);
+}
+
+TEST_F(Flags, AreCheckedByParsers) {
+  const auto parse_even = [](const std::string& text) -> Result<int> {
+    const int n = std::atoi(text.c_str());
+    return n % 2 == 0 ? Result<int>(n) : invalid(text + " is odd");
+  };
+  app_.add_option("--top", values_.top, "Number")->check(parsed_by(parse_even));
+  EXPECT_EQ(parse({"--top", "4"}), std::nullopt);
+  EXPECT_NE(parse({"--top", "3"}).value_or(0), 0);
+  EXPECT_NE(output_.find("3 is odd"), output_.npos) << output_;
+}
+
 TEST_F(Flags, AreListedForCompletions) {
   Command* run = app_.add_subcommand("run", "Runs");
   run->add_option("--top,-t", values_.top, "So many")->group("Numbers");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "apps/cli/facts.h"
+
 namespace shoal::cli {
 namespace {
 
@@ -59,6 +61,23 @@ TEST(Table, HasNoColourInAFile) {
   testing::internal::CaptureStdout();
   EXPECT_FALSE(use_colour());
   testing::internal::GetCapturedStdout();
+}
+
+TEST(Facts, AreARowForPeopleAndAnObjectForScripts) {
+  const std::vector<Fact> facts = {
+      {"name", "net", "model"},     {"runs", 3, "runs"}, counted("bytes", 1234567, "bytes"),
+      {"ms", 1.25, "ms", 1, " ms"}, {"hash", "ab"},      {"equal", true, "weights", "same"}};
+  const auto shown = [&](bool json) {
+    testing::internal::CaptureStdout();
+    print_facts(facts, json);
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(shown(false),
+            "model  runs      bytes      ms  weights\n"
+            "net       3  1,234,567  1.2 ms  same\n");
+  EXPECT_EQ(shown(true),
+            R"({"bytes":1234567,"equal":true,"hash":"ab","ms":1.25,"name":"net","runs":3})"
+            "\n");
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/cli/cluster_file.h"
 #include "shoal/base/hash.h"
 #include "shoal/base/status.h"
 #include "shoal/base/temporary_folder.h"
@@ -23,6 +22,7 @@
 #include "shoal/cluster/plan_store.h"
 #include "shoal/cluster/profile_store.h"
 #include "shoal/cluster/sealed_file.h"
+#include "shoal/config/cluster_file.h"
 #include "shoal/cpu/packed_cache.h"
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"
@@ -160,7 +160,7 @@ void check_profile(const plan::ClusterProfile& cluster) {
 }
 
 void cluster_file(Bytes bytes) {
-  const auto cluster = cli::parse_cluster(text_of(bytes), "cluster.toml");
+  const auto cluster = config::parse_cluster(text_of(bytes), "cluster.toml");
   if (cluster.ok()) check_profile(*cluster);
 }
 

@@ -1,5 +1,4 @@
 // The bench of a stream that balances itself: one line for the beginning and one for each move.
-#include "balance_bench.h"
 
 #include <cstdio>
 
@@ -34,7 +33,7 @@ void print(const std::vector<BalanceStep>& steps, bool as_json) {
   for (const BalanceStep& step : steps) {
     result["steps"].push_back({{"move", name_of(step)}, {"ms", 1e3 * step.seconds}});
   }
-  std::printf("%s\n", result.dump().c_str());
+  print_json(result);
 }
 
 Outcome bench(ClusterAccess& access, const PlannedStream& planned, const ClusterBenchFlags& flags) {

@@ -4,28 +4,25 @@
 #include <cstdio>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "../cli.h"
-#include "../cluster_file.h"
 #include "../exit_codes.h"
+#include "../facts.h"
 #include "../model.h"
 #include "../progress.h"
-#include "../table.h"
 #include "apps/flags/json.h"
-#include "chaos_page.h"
 #include "chaos_train.h"
 #include "chaos_view.h"
-#include "cluster_commands.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/process.h"
+#include "shoal/chaos/processes/chaos_page.h"
 #include "shoal/chaos/processes/chaos_run.h"
+#include "shoal/chaos/processes/chaos_workers.h"
 #include "shoal/chaos/simulated/history.h"
-#include "shoal/cluster/equal_plans.h"
+#include "shoal/config/cluster_file.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/passes/passes.h"
-#include "shoal/plan/search/subset.h"
 
 namespace shoal::cli {
 namespace {
@@ -77,22 +74,14 @@ chaos::Campaign simulate(const Flags& flags) {
 }
 
 Outcome report(const Flags& flags, const chaos::Campaign& campaign) {
-  if (flags.json) {
-    const Json result = {{"histories", campaign.histories},
-                         {"violations", campaign.violations},
-                         {"first_bad_seed", campaign.first_bad_seed},
-                         {"requests", campaign.requests},
-                         {"answered", campaign.answered},
-                         {"failed", campaign.failed},
-                         {"replayed", campaign.replayed}};
-    std::printf("%s\n", result.dump().c_str());
-  } else {
-    Table table({"histories", "requests", "answered", "failed", "replayed", "violations"});
-    const auto shown = [](uint64_t n) { return with_commas(static_cast<long long>(n)); };
-    table.add({shown(campaign.histories), shown(campaign.requests), shown(campaign.answered),
-               shown(campaign.failed), shown(campaign.replayed), shown(campaign.violations)});
-    table.print();
-  }
+  print_facts({counted("histories", campaign.histories, "histories"),
+               counted("requests", campaign.requests, "requests"),
+               counted("answered", campaign.answered, "answered"),
+               counted("failed", campaign.failed, "failed"),
+               counted("replayed", campaign.replayed, "replayed"),
+               counted("violations", campaign.violations, "violations"),
+               {"first_bad_seed", campaign.first_bad_seed}},
+              flags.json);
   if (campaign.violations == 0) return {};
   return {Exit::kAccuracy,
           "seed " + std::to_string(campaign.first_bad_seed) + ": " + campaign.first_violation};
@@ -126,16 +115,19 @@ Json to_json(const chaos::ChaosReport& report) {
 
 unsigned long long as_long(uint64_t n) { return n; }
 
-void print(const chaos::ChaosReport& report) {
+using Latencies = std::pair<const char*, const LatencyRecorder*>;
+
+void print_latencies(std::initializer_list<Latencies> all) {
   Table table({"", "requests", "p50 ms", "p99 ms", "longest ms"});
-  const auto add = [&](const char* what, const LatencyRecorder& ms) {
-    table.add({what, std::to_string(ms.count()), fixed(ms.quantile(0.5), 1),
-               fixed(ms.quantile(0.99), 1), fixed(ms.max(), 1)});
-  };
-  add("before", report.calm);
-  add("during", report.faulty);
-  add("after", report.after);
+  for (const auto& [what, ms] : all) {
+    table.add({what, std::to_string(ms->count()), fixed(ms->quantile(0.5), 1),
+               fixed(ms->quantile(0.99), 1), fixed(ms->max(), 1)});
+  }
   table.print();
+}
+
+void print(const chaos::ChaosReport& report) {
+  print_latencies({{"before", &report.calm}, {"during", &report.faulty}, {"after", &report.after}});
   std::printf("faults: %llu; answered meanwhile: %llu, failed %llu, wrong %llu, replayed %llu\n",
               as_long(report.returns.count()), as_long(report.answered), as_long(report.failed),
               as_long(report.wrong), as_long(report.replayed));
@@ -175,15 +167,8 @@ Json to_json(const chaos::OverloadReport& report, const std::map<std::string, ui
 }
 
 void print(const chaos::OverloadReport& report) {
-  Table table({"", "requests", "p50 ms", "p99 ms", "longest ms"});
-  const auto add = [&](const char* what, const LatencyRecorder& ms) {
-    table.add({what, std::to_string(ms.count()), fixed(ms.quantile(0.5), 1),
-               fixed(ms.quantile(0.99), 1), fixed(ms.max(), 1)});
-  };
-  add("calm", report.calm);
-  add("accepted", report.accepted);
-  add("refused", report.refusals);
-  table.print();
+  print_latencies(
+      {{"calm", &report.calm}, {"accepted", &report.accepted}, {"refused", &report.refusals}});
   std::printf("%.0f requests/s offered, %.0f answered: %.0f %% of the %.0f without overload\n",
               report.offered_per_s, report.answered_per_s, 100 * report.goodput(),
               report.capacity_per_s);
@@ -206,47 +191,23 @@ void note_lateness(const chaos::ChaosReport& report, double predicted_ms) {
 // The workers, and plans for any set of them.
 Result<chaos::ChaosClusterOptions> cluster_options(const Flags& flags, const Graph& graph,
                                                    std::atomic<double>& predicted_ms) {
-  plan::PlanOptions plan;
-  plan.survive = flags.survive;
-  chaos::ChaosClusterOptions options{.program = executable_path(),
-                                     .seed = flags.run.seed,
-                                     .lies = flags.lies,
-                                     .verify = flags.verify};
-  if (flags.cluster.empty()) {
-    for (size_t i = 0; i < flags.workers; ++i) {
-      options.workers.push_back("worker-" + std::to_string(i));
-    }
-    auto plans =
-        std::make_shared<cluster::EqualPlans>(graph, cluster::equal_workers(flags.workers), plan);
-    options.plan = [plans](const auto& set) { return plans->plan_for(set); };
-    return options;
-  }
-  SHOAL_ASSIGN(const plan::ClusterProfile cluster, read_cluster(flags.cluster));
-  for (const auto& worker : cluster.workers) options.workers.push_back(worker.name);
-  options.emulated = cluster;
-  options.cluster_file = flags.cluster;
-  options.dilation = flags.dilation > 0
-                         ? flags.dilation
-                         : emulate::choose_dilation(cluster, std::thread::hardware_concurrency());
-  options.plan = [=, &predicted_ms](const auto& set) {
-    auto made = plan::make_plan_for(set, graph, cluster, plan);
-    if (made.ok() && set.size() == cluster.workers.size()) {
-      predicted_ms = 1e3 * made->timeline.seconds;
-    }
-    return made;
-  };
-  return options;
+  const plan::PlanOptions plan{.survive = flags.survive};
+  const chaos::ChaosClusterOptions options{.program = executable_path(),
+                                           .seed = flags.run.seed,
+                                           .cluster_file = flags.cluster,
+                                           .dilation = flags.dilation,
+                                           .lies = flags.lies,
+                                           .verify = flags.verify};
+  if (flags.cluster.empty()) return with_processes(options, flags.workers, graph, plan);
+  SHOAL_ASSIGN(const plan::ClusterProfile cluster, config::read_cluster(flags.cluster));
+  return with_devices(options, cluster, graph, plan, predicted_ms);
 }
 
 Outcome overload(const Flags& flags, chaos::ChaosCluster& cluster) {
   std::map<std::string, uint64_t> kinds;
   const chaos::OverloadReport report =
       chaos::overload_cluster(flags.overload, flags.run, cluster, kinds);
-  if (flags.json) {
-    std::printf("%s\n", to_json(report, kinds).dump().c_str());
-  } else {
-    print(report);
-  }
+  flags.json ? print_json(to_json(report, kinds)) : print(report);
   if (report.wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
   if (report.failed > 0) return {Exit::kNetwork, report.first_failure};
   return {};
@@ -303,14 +264,10 @@ Outcome run_on_processes(const Flags& flags) {
   ChaosView view(flags.run.seconds > 0);
   const chaos::ChaosReport report = chaos::run_chaos(
       flags.run, **cluster, [&](const chaos::ChaosProgress& progress) { view.show(progress); });
-  if (flags.json) {
-    std::printf("%s\n", to_json(report).dump().c_str());
-  } else {
-    print(report);
-  }
+  flags.json ? print_json(to_json(report)) : print(report);
   if (!flags.html.empty()) {
     const Status written =
-        write_file(flags.html, chaos_page(flags.model + " under faults", report));
+        write_file(flags.html, chaos::chaos_page(flags.model + " under faults", report));
     if (!written.ok()) return fail(Exit::kResources, written);
   }
   if (predicted_ms > 0) note_lateness(report, predicted_ms);
@@ -337,7 +294,7 @@ Outcome train_under_faults(const Flags& flags) {
 
 void add_counts(Command& command, chaos::FaultCounts& counts) {
   const auto add = [&](const char* name, size_t& count, const char* help) {
-    command.add_option(name, count, help)->check(in_range(0, 1'000'000))->group("Faults");
+    command.add_option(name, count, help, in_range(0, 1'000'000))->group("Faults");
   };
   add("--kills", counts.kills,
       "Times that a worker is killed and started again; 10 if nothing else is asked for");
@@ -369,52 +326,42 @@ std::vector<std::string> places() {
 }
 
 void add_flags(Command& command, Flags& flags) {
-  Option* workers = command.add_option("--workers", flags.workers, "Processes")
-                        ->check(in_range(1, 64))
-                        ->capture_default_str();
+  Option* workers = command.add_setting("--workers", flags.workers, "Processes", in_range(1, 64));
   Option* emulated =
       command
-          .add_option("--emulate", flags.cluster, "Emulated devices in their place: cluster.toml")
-          ->check(existing_file())
+          .add_option("--emulate", flags.cluster, "Emulated devices in their place: cluster.toml",
+                      existing_file())
           ->excludes(workers);
-  command.add_option("--dilate", flags.dilation, "Times as slow as the real ones; 0: as needed")
-      ->check(in_range(0.0, 1e6))
-      ->needs(emulated);
-  command.add_option("--survive", flags.survive, "Losses at once that plans are made for")
-      ->check(in_range(0, 2))
-      ->capture_default_str();
   command
-      .add_option("--verify", flags.verify,
-                  "Check one request of so many for lies, and leave liars out; 0: none")
-      ->check(in_range(0, 1'000'000'000));
+      .add_option("--dilate", flags.dilation, "Times as slow as the real ones; 0: as needed",
+                  in_range(0.0, 1e6))
+      ->needs(emulated);
+  command.add_setting("--survive", flags.survive, "Losses at once that plans are made for",
+                      in_range(0, 2));
+  command.add_option("--verify", flags.verify,
+                     "Check one request of so many for lies, and leave liars out; 0: none",
+                     in_range(0, 1'000'000'000));
   add_counts(command, flags.run.faults);
   command
       .add_option("--lies", flags.lies,
-                  "The last worker flips a bit of every so-many-th of its results; 0: of none")
-      ->check(in_range(0, 1'000'000'000))
+                  "The last worker flips a bit of every so-many-th of its results; 0: of none",
+                  in_range(0, 1'000'000'000))
       ->group("Faults");
-  command.add_option("--at", flags.run.where, "Where in a request, or in the return of a worker")
-      ->check(one_of(places()))
-      ->capture_default_str();
-  command
-      .add_option("--seconds", flags.run.seconds,
-                  "Faults for so long, whatever their number and that of requests")
-      ->check(in_range(0.0, 1e7));
+  command.add_setting("--at", flags.run.where, "Where in a request, or in the return of a worker",
+                      one_of(places()));
+  command.add_option("--seconds", flags.run.seconds,
+                     "Faults for so long, whatever their number and that of requests",
+                     in_range(0.0, 1e7));
   Option* overload =
-      command
-          .add_option("--overload", flags.overload.times,
-                      "Requests in place of others: so many times as many as workers can answer")
-          ->check(in_range(1.0, 1000.0));
-  command.add_option("--clients", flags.overload.clients, "That send these")
-      ->check(in_range(1, 10'000))
-      ->needs(overload)
-      ->capture_default_str();
-  command.add_option("--requests", flags.run.requests, "Requests that meet these")
-      ->check(in_range(1, 100'000'000))
-      ->capture_default_str();
-  command.add_option("--seed", flags.run.seed, "From which everything is drawn")
-      ->capture_default_str();
-  command.add_option("--model", flags.model, "ONNX file or zoo:NAME")->capture_default_str();
+      command.add_option("--overload", flags.overload.times,
+                         "Requests in place of others: so many times as many as workers can answer",
+                         in_range(1.0, 1000.0));
+  command.add_setting("--clients", flags.overload.clients, "That send these", in_range(1, 10'000))
+      ->needs(overload);
+  command.add_setting("--requests", flags.run.requests, "Requests that meet these",
+                      in_range(1, 100'000'000));
+  command.add_setting("--seed", flags.run.seed, "From which everything is drawn");
+  command.add_setting("--model", flags.model, "ONNX file or zoo:NAME");
 }
 
 }  // namespace
@@ -425,15 +372,14 @@ void add_chaos(Command& app, Action& action) {
   command->footer(kExamples);
   add_flags(*command, *flags);
   command->add_flag("--sim", flags->sim, "Simulated clusters, in virtual time");
-  command->add_option("--histories", flags->histories, "How many of them")
-      ->check(in_range(1, 100'000'000))
-      ->capture_default_str();
+  command->add_setting("--histories", flags->histories, "How many of them",
+                       in_range(1, 100'000'000));
   Option* train = command->add_flag("--train", flags->train,
                                     "Workers learn a network, in place of answering requests");
-  command->add_option("--codec", flags->codec, "How their gradients travel, as in shoal train")
-      ->check(one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk"}))
-      ->needs(train)
-      ->capture_default_str();
+  command
+      ->add_setting("--codec", flags->codec, "How their gradients travel, as in shoal train",
+                    one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk"}))
+      ->needs(train);
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_option("--html", flags->html,
                       "Write a page about the faults and what became of requests");

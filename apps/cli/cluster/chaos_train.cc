@@ -1,13 +1,12 @@
 #include "chaos_train.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
+#include "../exit_codes.h"
+#include "../facts.h"
 #include "../model.h"
 #include "../progress.h"
-#include "../table.h"
-#include "apps/flags/json.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/process.h"
 #include "shoal/chaos/processes/train_chaos.h"
@@ -22,54 +21,35 @@ constexpr int64_t kMicro = 4;  // samples of a micro-batch
 
 double ms(chaos::Time time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-Json to_json(const chaos::TrainChaosReport& report) {
-  return {{"kills", report.kills},
+std::vector<Fact> facts_of(const chaos::TrainChaosReport& report) {
+  return {{"kills", report.kills, "kills"},
           {"hangs", report.hangs},
-          {"steps", report.steps},
-          {"steps_lost", report.steps_lost()},
+          {"steps", report.steps, "steps"},
+          {"steps_lost", report.steps_lost(), "computed again", 2, " steps"},
           {"joined_again", report.joined_again},
-          {"next_step_ms_p50", report.next_step.quantile(0.5)},
-          {"next_step_ms_max", report.next_step.max()},
-          {"calm_step_ms", report.calm_step_ms},
+          {"next_step_ms_p50", report.next_step.quantile(0.5), "next step ms", 1},
+          {"next_step_ms_max", report.next_step.max(), "longest ms", 1},
+          {"calm_step_ms", report.calm_step_ms, "calm step ms", 1},
           {"replicas_differed", report.differing},
           {"lost_norm_max", report.lost_norm},
-          {"loss", report.loss},
-          {"calm_loss", report.calm_loss},
-          {"weights_equal", report.is_equal}};
+          {"loss", report.loss, "loss", 4},
+          {"calm_loss", report.calm_loss, "calm loss", 4},
+          {"weights_equal", report.is_equal, "weights",
+           report.is_equal ? "as without kills" : "others"}};
 }
 
-void print(const chaos::TrainChaosReport& report) {
-  Table table({"kills", "steps", "computed again", "next step ms", "longest ms", "calm step ms",
-               "loss", "calm loss", "weights"});
-  table.add({std::to_string(report.kills), std::to_string(report.steps),
-             fixed(report.steps_lost(), 2) + " steps", fixed(report.next_step.quantile(0.5), 1),
-             fixed(report.next_step.max(), 1), fixed(report.calm_step_ms, 1), fixed(report.loss, 4),
-             fixed(report.calm_loss, 4), report.is_equal ? "as without kills" : "others"});
-  table.print();
-}
-
-Json to_json(const chaos::TrainingCampaign& campaign) {
-  return {{"histories", campaign.histories},
-          {"violations", campaign.violations},
+std::vector<Fact> facts_of(const chaos::TrainingCampaign& campaign) {
+  return {counted("histories", campaign.histories, "histories"),
+          counted("compared", campaign.compared, "compared"),
+          counted("steps", campaign.steps, "steps"),
+          counted("kills", campaign.kills, "workers killed"),
+          counted("hub_kills", campaign.hub_kills, "hubs killed"),
+          counted("damages", campaign.damages, "damages"),
+          counted("violations", campaign.violations, "violations"),
           {"first_bad_seed", campaign.first_bad_seed},
-          {"compared", campaign.compared},
-          {"steps", campaign.steps},
-          {"kills", campaign.kills},
-          {"hub_kills", campaign.hub_kills},
           {"hub_steps_lost", campaign.hub_steps_lost},
-          {"damages", campaign.damages},
           {"stalls", campaign.stalls},
           {"next_step_ms_max", ms(campaign.longest_recovery)}};
-}
-
-void print(const chaos::TrainingCampaign& campaign) {
-  Table table(
-      {"histories", "compared", "steps", "workers killed", "hubs killed", "damages", "violations"});
-  const auto shown = [](auto n) { return with_commas(static_cast<long long>(n)); };
-  table.add({shown(campaign.histories), shown(campaign.compared), shown(campaign.steps),
-             shown(campaign.kills), shown(campaign.hub_kills), shown(campaign.damages),
-             shown(campaign.violations)});
-  table.print();
 }
 
 Result<cluster::Lesson> lesson_of(const ChaosTrainFlags& flags) {
@@ -100,11 +80,7 @@ Outcome train_on_processes(const ChaosTrainFlags& flags) {
   const auto report = chaos::run_train_chaos(options, *device, lesson, source);
   bar.reset();
   if (!report.ok()) return fail(Doing::kTrain, report.status());
-  if (flags.json) {
-    std::printf("%s\n", to_json(*report).dump().c_str());
-  } else {
-    print(*report);
-  }
+  print_facts(facts_of(*report), flags.json);
   if (report->differing > 0) return {Exit::kAccuracy, "the weights of workers differed"};
   if (flags.codec == "f32" && !report->is_equal) {
     return {Exit::kAccuracy, "kills changed what was learned"};
@@ -123,11 +99,7 @@ Outcome train_in_histories(const ChaosTrainFlags& flags) {
     histories.live_through(flags.seed + campaign.histories, count, campaign);
     progress.at(campaign.histories);
   }
-  if (flags.json) {
-    std::printf("%s\n", to_json(campaign).dump().c_str());
-  } else {
-    print(campaign);
-  }
+  print_facts(facts_of(campaign), flags.json);
   if (campaign.violations == 0) return {};
   return {Exit::kAccuracy,
           "seed " + std::to_string(campaign.first_bad_seed) + ": " + campaign.first_violation};

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../exit_codes.h"
+#include "../cli.h"
 
 namespace shoal::cli {
 

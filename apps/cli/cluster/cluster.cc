@@ -5,7 +5,6 @@
 
 #include "../cli.h"
 #include "../table.h"
-#include "cluster_commands.h"
 #include "members.h"
 #include "shoal/base/notification.h"
 #include "shoal/cluster/folder.h"
@@ -154,8 +153,7 @@ void add_upkeep(const Add& add, Flags& flags) {
   Command* serving =
       add("serve", "Renew certificates of members that ask, until stopped",
           [](const Flags& given) { return serve_renewals(given.folder, given.listen); });
-  serving->add_option("--listen", flags.listen, "Where members ask: INTERFACE:PORT")
-      ->capture_default_str();
+  serving->add_setting("--listen", flags.listen, "Where members ask: INTERFACE:PORT");
   Command* joining = add("join", "Become a coordinator or a client of another's cluster",
                          [](const Flags& given) -> Outcome {
                            SHOAL_OR_EXIT(const std::string token, Exit::kUsage, given.token.read());
@@ -175,21 +173,18 @@ void add_cluster(Command& app, Action& action) {
   command->require_subcommand();
   const auto add = [&](const char* name, const char* about, Outcome (*act)(const Flags&)) {
     Command* verb = command->add_subcommand(name, about);
-    verb->add_option("--dir", flags->folder, "The cluster's folder")->capture_default_str();
+    verb->add_setting("--dir", flags->folder, "The cluster's folder");
     verb->callback([flags, act, &action] { action = [flags, act] { return act(*flags); }; });
     return verb;
   };
   add("init", "Make a cluster: a folder with a small certificate authority", &init);
   Command* inviting = add("invite", "Print a token for one device, and wait for it", &invite);
-  inviting->add_option("--listen", flags->listen, "Where newcomers ask: INTERFACE:PORT")
-      ->capture_default_str();
+  inviting->add_setting("--listen", flags->listen, "Where newcomers ask: INTERFACE:PORT");
   inviting->add_option("--address", flags->address, "The same as they see it: HOST:PORT");
-  inviting->add_option("--role", flags->role, "What it may do")
-      ->check(one_of({"worker", "coordinator", "client"}))
-      ->capture_default_str();
-  inviting->add_option("--minutes", flags->minutes, "How long the token is good")
-      ->check(in_range(1, 24 * 60))
-      ->capture_default_str();
+  inviting->add_setting("--role", flags->role, "What it may do",
+                        one_of({"worker", "coordinator", "client"}));
+  inviting->add_setting("--minutes", flags->minutes, "How long the token is good",
+                        in_range(1, 24 * 60));
   Command* adding = add("add", "List a worker, or where it is now", [](const Flags& given) {
     if (given.discover) return add_discovered(given);
     return done(ClusterFolder(given.folder).add(given.worker));

@@ -2,7 +2,6 @@
 // 'shoal emulate' sets for its command.
 #include "cluster_access.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 

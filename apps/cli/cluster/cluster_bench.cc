@@ -8,21 +8,16 @@
 #include <thread>
 
 #include "../exit_codes.h"
-#include "../plan_picture.h"
 #include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
-#include "balance_bench.h"
 #include "cluster_access.h"
-#include "deploy_bench.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/cluster/plan_race.h"
 #include "shoal/emulate/dilation.h"
 #include "shoal/plan/search/conclusion.h"
 #include "shoal/plan/search/subset.h"
-#include "straggler_bench.h"
-#include "stream_bench.h"
-#include "verify_bench.h"
+#include "shoal/report/plan_page.h"
 
 namespace shoal::cli {
 namespace {
@@ -209,15 +204,11 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
     access->connection().forget_profiles(planned.single.graph());
   }
   if (!flags.html.empty()) {
-    const Planned measured{with_measured(planned, figures->single, figures->many), planned.model};
-    const Status written = write_file(flags.html, to_html(measured));
+    const auto measured = with_measured(planned, figures->single, figures->many);
+    const Status written = write_file(flags.html, report::plan_page(planned.model, measured));
     if (!written.ok()) return fail(Exit::kResources, written);
   }
-  if (flags.json) {
-    std::printf("%s\n", to_json(planned, *figures).dump().c_str());
-  } else {
-    print(planned, *figures);
-  }
+  flags.json ? print_json(to_json(planned, *figures)) : print(planned, *figures);
   return {};
 }
 

@@ -19,6 +19,17 @@ struct ClusterBenchFlags {
 };
 
 Outcome bench_cluster(const ClusterBenchFlags& flags);
+// --while-deploying: requests while the weights of another model travel.
+Outcome bench_deployment(const ClusterBenchFlags& flags);
+// --survive R --stragglers TIMES: what it saves to go on with the first that are enough, where one
+// worker is slow.
+Outcome bench_stragglers(const ClusterBenchFlags& flags);
+// --survive R --verify P: what it costs to check requests for wrong results.
+Outcome bench_verify(const ClusterBenchFlags& flags);
+// --objective throughput: how many answers a second, with several requests on their way at once;
+// with --balance, from layers dealt out evenly work is moved while requests are answered.
+Outcome bench_stream(const ClusterBenchFlags& flags);
+Outcome bench_balance(const ClusterBenchFlags& flags);
 
 // Times of the best plan and of the best worker alone, in the time of the workers' world.
 struct ClusterFigures {

@@ -1,6 +1,5 @@
 // The commands for clusters, in the order of --help.
-#include "cluster_commands.h"
-
+#include "../cli.h"
 #include "shoal/cluster/cluster.h"
 #include "shoal/emulate/paced_device.h"
 

@@ -5,10 +5,9 @@
 #include <chrono>
 #include <cstdio>
 
+#include "../facts.h"
 #include "../model.h"
 #include "../progress.h"
-#include "../table.h"
-#include "apps/flags/json.h"
 #include "shoal/base/machine.h"
 #include "shoal/chaos/day/day.h"
 #include "shoal/passes/passes.h"
@@ -16,43 +15,35 @@
 namespace shoal::cli {
 namespace {
 
-std::string counted(uint64_t n) { return with_commas(static_cast<long long>(n)); }
-
-void print(const chaos::DayReport& report, size_t workers, double seconds) {
-  Table table({"workers", "teams", "requests", "answered", "refused", "failed", "replayed",
-               "p50 ms", "p99 ms", "longest ms"});
-  table.add({std::to_string(workers), std::to_string(report.teams), counted(report.requests),
-             counted(report.answered), counted(report.refused), counted(report.failed),
-             counted(report.replayed), fixed(report.latencies.quantile(0.5), 1),
-             fixed(report.latencies.quantile(0.99), 1), fixed(report.latencies.max(), 1)});
-  table.print();
-  std::printf("%s losses, %s joins; %s plans searched, deployed %s times and %s times given back\n",
-              counted(report.losses).c_str(), counted(report.joins).c_str(),
-              counted(report.searches).c_str(), counted(report.deployed).c_str(),
-              counted(report.restored).c_str());
-  std::printf("simulated in %s s with %s\n", fixed(seconds, 1).c_str(),
-              in_bytes(static_cast<long long>(peak_memory_bytes())).c_str());
-}
-
-Json to_json(const chaos::DayReport& report, size_t workers, double seconds) {
-  return {{"workers", workers},
-          {"teams", report.teams},
-          {"requests", report.requests},
-          {"answered", report.answered},
-          {"refused", report.refused},
-          {"failed", report.failed},
-          {"replayed", report.replayed},
+std::vector<Fact> facts_of(const chaos::DayReport& report, size_t workers, double seconds) {
+  return {{"workers", workers, "workers"},
+          {"teams", report.teams, "teams"},
+          counted("requests", report.requests, "requests"),
+          counted("answered", report.answered, "answered"),
+          counted("refused", report.refused, "refused"),
+          counted("failed", report.failed, "failed"),
+          counted("replayed", report.replayed, "replayed"),
           {"losses", report.losses},
           {"joins", report.joins},
           {"searches", report.searches},
           {"deployed", report.deployed},
           {"restored", report.restored},
-          {"p50_ms", report.latencies.quantile(0.5)},
-          {"p99_ms", report.latencies.quantile(0.99)},
-          {"longest_ms", report.latencies.max()},
+          {"p50_ms", report.latencies.quantile(0.5), "p50 ms", 1},
+          {"p99_ms", report.latencies.quantile(0.99), "p99 ms", 1},
+          {"longest_ms", report.latencies.max(), "longest ms", 1},
           {"hash", report.hash},
           {"seconds", seconds},
           {"memory_bytes", peak_memory_bytes()}};
+}
+
+void print_plans(const chaos::DayReport& report, double seconds) {
+  const auto shown = [](uint64_t n) { return with_commas(static_cast<long long>(n)); };
+  std::printf("%s losses, %s joins; %s plans searched, deployed %s times and %s times given back\n",
+              shown(report.losses).c_str(), shown(report.joins).c_str(),
+              shown(report.searches).c_str(), shown(report.deployed).c_str(),
+              shown(report.restored).c_str());
+  std::printf("simulated in %s s with %s\n", fixed(seconds, 1).c_str(),
+              in_bytes(static_cast<long long>(peak_memory_bytes())).c_str());
 }
 
 }  // namespace
@@ -75,11 +66,8 @@ Outcome simulate_day(const PlanFlags& plan, const DayFlags& day, unsigned seed, 
                            .team_size = day.team},
                           [&](double part) { progress.at(static_cast<size_t>(part * kMinutes)); }));
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  if (json) {
-    std::printf("%s\n", to_json(report, cluster.workers.size(), spent.count()).dump().c_str());
-  } else {
-    print(report, cluster.workers.size(), spent.count());
-  }
+  print_facts(facts_of(report, cluster.workers.size(), spent.count()), json);
+  if (!json) print_plans(report, spent.count());
   return {};
 }
 

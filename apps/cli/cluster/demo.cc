@@ -6,7 +6,6 @@
 #include "../table.h"
 #include "cluster_access.h"
 #include "cluster_bench.h"
-#include "cluster_commands.h"
 
 namespace shoal::cli {
 namespace {

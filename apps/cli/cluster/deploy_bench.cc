@@ -1,14 +1,13 @@
 // The bench of a deployment. A small model answers all the time. Half of the large one is deployed
 // by a coordinator that goes away then, the other half by the one that asks, so that weights and
 // requests share their connections.
-#include "deploy_bench.h"
-
 #include <cstdio>
 
 #include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "cluster_access.h"
+#include "cluster_bench.h"
 #include "shoal/cluster/deployment_load.h"
 
 namespace shoal::cli {

@@ -1,12 +1,10 @@
 // shoal devices: every worker of the cluster: what it is, how fast, how far, how busy.
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 
 #include "../cli.h"
 #include "../table.h"
 #include "apps/flags/json.h"
-#include "cluster_commands.h"
 #include "emulation_flags.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/cluster/profiling.h"
@@ -114,7 +112,7 @@ Outcome devices(const Flags& flags) {
   if (flags.json) {
     Json list = Json::array();
     for (const Found& found : all) list.push_back(to_json(found));
-    std::printf("%s\n", list.dump().c_str());
+    print_json(list);
   } else {
     print(all);
   }
@@ -128,14 +126,12 @@ Outcome devices(const Flags& flags) {
 }  // namespace
 
 void add_devices(Command& app, Action& action) {
-  auto flags = std::make_shared<Flags>();
-  Command* command = app.add_subcommand("devices", "Show every worker: speed, link, health, load");
-  command->footer(kExamples);
-  command->add_option("--dir", flags->folder, "The cluster's folder")->capture_default_str();
-  command->add_flag("--json", flags->json, "Print one JSON list");
-  command->add_flag("--discover", flags->discover, "Look for workers on this network, too");
-  flags->emulation.add_to(*command);
-  command->callback([flags, &action] { action = [flags] { return devices(*flags); }; });
+  const auto [command, flags] = add_command(
+      app, action, "devices", "Show every worker: speed, link, health, load", kExamples, devices);
+  command.add_setting("--dir", flags.folder, "The cluster's folder");
+  command.add_flag("--json", flags.json, "Print one JSON list");
+  command.add_flag("--discover", flags.discover, "Look for workers on this network, too");
+  flags.emulation.add_to(command);
 }
 
 }  // namespace shoal::cli

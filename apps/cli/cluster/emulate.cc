@@ -2,14 +2,12 @@
 // another.
 #include <signal.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <thread>
 
 #include "../cli.h"
 #include "../cluster_flags.h"
-#include "cluster_commands.h"
 #include "emulation_flags.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/process.h"
@@ -38,7 +36,6 @@ struct Flags {
   ClusterFlags cluster;
   double dilation = 0;
   bool real_deploy = false;
-  std::vector<std::string> command;
 };
 
 // The flags as the file that they stand for.
@@ -92,6 +89,7 @@ Result<Process> run(const std::vector<std::string>& command, const EmulationFlag
                     const fs::path& cluster) {
   std::vector<std::string> words = {executable_path()};
   words.insert(words.end(), command.begin(), command.end());
+  if (command.empty()) words.emplace_back("demo");
   Process::Options options;
   options.environment = flags.environment();
   options.environment["SHOAL_CLUSTER_DIR"] = cluster.string();
@@ -122,7 +120,7 @@ Outcome emulate(const Flags& flags) {
   const Status started = workers.start(names, [&] { return ending.asked(); });
   if (!started.ok()) return fail(Exit::kDevice, started);
   SHOAL_OR_EXIT(Process command, Exit::kResources,
-                run(flags.command, emulation, workers.owner().path()));
+                run(words_after_dashes(), emulation, workers.owner().path()));
   ending.concerns(command);
   const int code = command.wait();
   ending.is_over();
@@ -133,21 +131,14 @@ Outcome emulate(const Flags& flags) {
 }  // namespace
 
 void add_emulate(Command& app, Action& action) {
-  auto flags = std::make_shared<Flags>();
-  Command* command =
-      app.add_subcommand("emulate", "Run a command on several devices emulated on this machine");
-  command->footer(kExamples);
-  flags->cluster.add_to(*command);
-  command->add_option("--dilate", flags->dilation, "Times as slow as the real ones; 0: as needed")
-      ->check(in_range(0.0, 1e6))
-      ->capture_default_str();
-  command->add_flag("--real-deploy", flags->real_deploy,
-                    "Send weights over the emulated links, too, which may take minutes");
-  command->callback([flags, &action] {
-    flags->command = words_after_dashes();
-    if (flags->command.empty()) flags->command = {"demo"};
-    action = [flags] { return emulate(*flags); };
-  });
+  const auto [command, flags] =
+      add_command(app, action, "emulate",
+                  "Run a command on several devices emulated on this machine", kExamples, emulate);
+  flags.cluster.add_to(command);
+  command.add_setting("--dilate", flags.dilation, "Times as slow as the real ones; 0: as needed",
+                      in_range(0.0, 1e6));
+  command.add_flag("--real-deploy", flags.real_deploy,
+                   "Send weights over the emulated links, too, which may take minutes");
 }
 
 }  // namespace shoal::cli

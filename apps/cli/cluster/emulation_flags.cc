@@ -1,7 +1,7 @@
 // Flags of emulation, from the command line or the environment.
 #include "emulation_flags.h"
 
-#include "../cluster_file.h"
+#include "shoal/config/cluster_file.h"
 
 namespace shoal::cli {
 namespace {
@@ -13,20 +13,16 @@ constexpr const char *kFile = "SHOAL_EMULATE", *kMedia = "SHOAL_EMULATE_MEDIA",
 }  // namespace
 
 void EmulationFlags::add_to(Command& command) {
-  constexpr const char* kGroup = "Emulation";
-  command.add_option("--emulate", file, "Be a device of this cluster.toml, with its links")
-      ->envname(kFile)
-      ->group(kGroup);
-  command.add_option("--media", media, "Folder through which emulated devices share links")
-      ->envname(kMedia)
-      ->group(kGroup);
-  command.add_option("--dilate", dilation, "Seconds that pass for every second that is emulated")
-      ->envname(kDilation)
-      ->check(in_range(0.001, 1e6))
-      ->group(kGroup);
-  command.add_flag("--real-deploy", real_deploy, "Send weights over emulated links, too")
-      ->envname(kRealDeploy)
-      ->group(kGroup);
+  const FlagGroup all(command, "Emulation");
+  all.add_option("--emulate", file, "Be a device of this cluster.toml, with its links")
+      ->envname(kFile);
+  all.add_option("--media", media, "Folder through which emulated devices share links")
+      ->envname(kMedia);
+  all.add_option("--dilate", dilation, "Seconds that pass for every second that is emulated",
+                 in_range(0.001, 1e6))
+      ->envname(kDilation);
+  all.add_flag("--real-deploy", real_deploy, "Send weights over emulated links, too")
+      ->envname(kRealDeploy);
 }
 
 Result<EmulationFlags> EmulationFlags::of_environment() {
@@ -43,7 +39,7 @@ Result<EmulationFlags> EmulationFlags::of_environment() {
 Result<emulate::Emulation> EmulationFlags::make() const {
   emulate::Emulation emulation{{}, media, dilation};
   if (!file.empty()) {
-    SHOAL_ASSIGN(emulation.cluster, read_cluster(file));
+    SHOAL_ASSIGN(emulation.cluster, config::read_cluster(file));
   }
   return emulation;
 }

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <ctime>
-#include <memory>
 #include <vector>
 
 #include "../exit_codes.h"
@@ -73,7 +72,7 @@ void print_json(const std::vector<cluster::MemberState>& members,
       refused.push_back({{"by", visit.name}, {"why", printable(why)}});
   }
   const Json all = {{"members", list}, {"refused", refused}};
-  std::printf("%s\n", all.dump().c_str());
+  print_json(all);
 }
 
 void print_table(const std::vector<cluster::MemberState>& members,

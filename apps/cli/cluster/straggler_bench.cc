@@ -1,13 +1,10 @@
 // The bench of stragglers: the same request to a plan that goes on with the first answers that
 // suffice, and to one that waits for all, while another worker is slow each time.
-#include "straggler_bench.h"
-
-#include <cstdio>
-
 #include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "cluster_access.h"
+#include "cluster_bench.h"
 #include "shoal/cluster/straggler_race.h"
 
 namespace shoal::cli {
@@ -30,7 +27,7 @@ void print(const Contender& coded, const Contender& waiting, bool as_json) {
         {"waiting_p99_ms", waiting.took.quantile(0.99)},
         {"mean_saved", less(coded.took.mean(), waiting.took.mean())},
         {"p99_saved", less(coded.took.quantile(0.99), waiting.took.quantile(0.99))}};
-    std::printf("%s\n", result.dump().c_str());
+    print_json(result);
     return;
   }
   Table table({"", "plan", "requests", "mean ms", "p99 ms"});

@@ -87,7 +87,7 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, const Cluster
   result["predicted_speedup"] = planned.speedup();
   result["advice"] = conclusion_of(planned, figures);
   result["dilation"] = access.dilation();
-  std::printf("%s\n", result.dump().c_str());
+  print_json(result);
   return {};
 }
 

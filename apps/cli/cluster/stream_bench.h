@@ -1,5 +1,4 @@
-// shoal bench --cluster --objective throughput: how many answers a second, with several requests on
-// their way at once.
+// What the benches of streams share.
 #pragma once
 
 #include <functional>
@@ -14,7 +13,5 @@ namespace shoal::cli {
 Outcome with_planned_stream(
     const ClusterBenchFlags& flags,
     const std::function<Outcome(ClusterAccess& access, const PlannedStream& planned)>& measure);
-
-Outcome bench_stream(const ClusterBenchFlags& flags);
 
 }  // namespace shoal::cli

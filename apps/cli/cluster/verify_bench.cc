@@ -1,5 +1,3 @@
-#include "verify_bench.h"
-
 #include <cstdio>
 #include <optional>
 
@@ -7,6 +5,7 @@
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "cluster_access.h"
+#include "cluster_bench.h"
 #include "shoal/cluster/verify_race.h"
 #include "shoal/devices/devices.h"
 
@@ -25,7 +24,7 @@ void print(const cluster::VerifyRaceResult& result, uint64_t every, bool as_json
                        {"checked", result.checks.checked},
                        {"disputed", result.checks.disputed},
                        {"accused", result.accused}};
-    std::printf("%s\n", json.dump().c_str());
+    print_json(json);
     return;
   }
   Table table({"", "requests", "mean ms", "p99 ms"});

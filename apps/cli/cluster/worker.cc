@@ -10,13 +10,12 @@
 #include "../cli.h"
 #include "../exit_codes.h"
 #include "../model.h"
-#include "cluster_commands.h"
 #include "emulation_flags.h"
-#include "notify.h"
 #include "shoal/base/machine.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/notification.h"
 #include "shoal/base/printable.h"
+#include "shoal/base/supervisor.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/device/watched.h"
 #include "shoal/devices/devices.h"
@@ -25,7 +24,7 @@
 #include "shoal/net/discovery/discovery.h"
 #include "shoal/net/enrol/enrolment.h"
 #include "shoal/net/enrol/renewal.h"
-#include "shoal/net/tls/membership.h"
+#include "shoal/net/enrol/worker_membership.h"
 #include "stop_signals.h"
 #include "token_flags.h"
 
@@ -38,8 +37,6 @@ Examples:
   shoal worker --listen 192.168.1.7:7070                from then on
   shoal worker --threads 2 --memory 500 --speed 0.5     only so much of this machine
 When it is ready it prints one line: ready NAME ADDRESS. Ctrl-C or SIGTERM ends it.)";
-
-constexpr std::chrono::seconds kJoinTimeout{20};
 
 struct Flags {
   std::string listen = "127.0.0.1:7070";
@@ -65,60 +62,13 @@ std::string host_name() {
 // Writes one line to stderr, for journald. Line breaks in texts of peers are made printable.
 void log_line(const std::string& line) { std::fprintf(stderr, "%s\n", printable(line).c_str()); }
 
-// With the key of the folder: who joined before gets the same name again.
-Status join_by(const std::string& text, const std::string& name, const Flags& flags) {
-  SHOAL_ASSIGN(const net::Token token, net::parse_token(text));
-  SHOAL_ASSIGN(const net::Interface where, net::parse_interface(flags.listen));
-  SHOAL_TRY(
-      net::join_from(flags.folder, token, name, net::after(kJoinTimeout), {.port = where.port})
-          .status());
-  if (where.port == 0)
-    log_line("not listed: its port is another at every start; 'shoal cluster add' lists it");
-  return {};
-}
-
-// A supervisor starts it with the same token every time; it is used the first.
-Status check_joined_by(const net::Identity& known, const std::string& text) {
-  SHOAL_ASSIGN(const net::Token token, net::parse_token(text));
-  SHOAL_ASSIGN(const net::Fingerprint fingerprint, net::authority_fingerprint(known));
-  if (fingerprint == token.fingerprint) return {};
-  return invalid("this device is " + known.name + " of cluster " + known.cluster +
-                 " already, and the token is of another; choose another --dir");
-}
-
-Result<bool> is_expired(const net::Identity& identity) {
-  SHOAL_ASSIGN(const net::Validity validity, net::validity_of(identity));
-  return standing_of(validity, std::chrono::system_clock::now()) == net::Standing::kExpired;
-}
-
-// Makes sure that the folder has an identity that others accept, by the token where it needs one.
-Status join_if_needed(const Flags& flags) {
-  SHOAL_ASSIGN(const std::string token, flags.token.read());
-  const auto known = net::load_identity(flags.folder);
-  if (!known.ok() && token.empty()) {
-    if (known.status().code() != Code::kNotFound) return known.status();
-    return invalid(
-        "this device belongs to no cluster: get a token from 'shoal cluster invite' and pass it by "
-        "--join-file (looked in " +
-        flags.folder + ")");
-  }
-  if (!known.ok()) return join_by(token, flags.name.empty() ? host_name() : flags.name, flags);
-  if (!token.empty()) SHOAL_TRY(check_joined_by(*known, token));
-  SHOAL_ASSIGN(const bool expired, is_expired(*known));
-  if (!expired) return {};
-  if (!token.empty()) return join_by(token, known->name, flags);
-  return invalid(
-      "the certificate of " + known->name +
-      " has expired: get a token from 'shoal cluster invite' and pass it by --join-file");
-}
-
 Result<std::shared_ptr<net::Membership>> membership_of(const Flags& flags) {
-  SHOAL_TRY(join_if_needed(flags));
-  SHOAL_ASSIGN(auto membership, net::Membership::open(flags.folder));
-  const net::Role role = membership->identity().role;
-  if (role == net::Role::kWorker) return membership;
-  return invalid("this device is a " + std::string(net::to_string(role)) +
-                 " of its cluster, no worker; join from another --dir");
+  SHOAL_ASSIGN(const std::string token, flags.token.read());
+  return net::open_worker_membership({.folder = flags.folder,
+                                      .token = token,
+                                      .name = flags.name.empty() ? host_name() : flags.name,
+                                      .listen = flags.listen,
+                                      .log = log_line});
 }
 
 // Renews the certificate where this device joined, if that is known. An owner who meets the worker
@@ -226,37 +176,30 @@ Outcome serve(const Flags& flags) {
 }  // namespace
 
 void add_worker(Command& app, Action& action) {
-  auto flags = std::make_shared<Flags>();
-  Command* command = app.add_subcommand("worker", "Lend this device to a cluster");
-  command->footer(kExamples);
-  command->add_option("--listen", flags->listen, "Where to serve: INTERFACE:PORT; port 0: any")
-      ->capture_default_str();
-  flags->token.add_to(*command);
-  command->add_option("--name", flags->name, "The name to join by; without: the host's");
-  command->add_option("--dir", flags->folder, "Where this worker keeps who it is")
-      ->capture_default_str();
-  add_device_to(*command, flags->device, "What computes");
-  command->add_option("--threads", flags->threads, "Threads to use; 0: one per core")
-      ->check(in_range(0, 1024));
-  command
-      ->add_option("--memory", flags->memory_mb,
-                   "Megabytes for weights and plans at most; 0: half of this machine's")
-      ->check(in_range(0, 1 << 24))
-      ->capture_default_str();
-  command->add_option("--speed", flags->speed, "Be as slow as this part of one core: 0.25")
-      ->check(in_range(0.001, 1.0));
-  command->add_option("--store", flags->store,
-                      "Keep weights in this folder, for when the worker is started again");
-  command->add_option("--quota", flags->quota_mb, "Megabytes of weights in that folder at most")
-      ->check(in_range(0, 1 << 24))
-      ->capture_default_str();
+  const auto [command, flags] =
+      add_command(app, action, "worker", "Lend this device to a cluster", kExamples, serve);
+  command.add_setting("--listen", flags.listen, "Where to serve: INTERFACE:PORT; port 0: any");
+  flags.token.add_to(command);
+  command.add_option("--name", flags.name, "The name to join by; without: the host's");
+  command.add_setting("--dir", flags.folder, "Where this worker keeps who it is");
+  add_device_to(command, flags.device, "What computes");
+  command.add_option("--threads", flags.threads, "Threads to use; 0: one per core",
+                     in_range(0, 1024));
+  command.add_setting("--memory", flags.memory_mb,
+                      "Megabytes for weights and plans at most; 0: half of this machine's",
+                      in_range(0, 1 << 24));
+  command.add_option("--speed", flags.speed, "Be as slow as this part of one core: 0.25",
+                     in_range(0.001, 1.0));
+  command.add_option("--store", flags.store,
+                     "Keep weights in this folder, for when the worker is started again");
+  command.add_setting("--quota", flags.quota_mb, "Megabytes of weights in that folder at most",
+                      in_range(0, 1 << 24));
   Option* announce =
-      command->add_flag("--announce", flags->announce,
-                        "Let it be found by mDNS, as it is unless it serves this machine only");
-  command->add_flag("--no-announce", flags->no_announce, "Do not")->excludes(announce);
-  command->add_flag("--quiet", flags->quiet, "Log nobody who connects, deploys or is refused");
-  flags->emulation.add_to(*command);
-  command->callback([flags, &action] { action = [flags] { return serve(*flags); }; });
+      command.add_flag("--announce", flags.announce,
+                       "Let it be found by mDNS, as it is unless it serves this machine only");
+  command.add_flag("--no-announce", flags.no_announce, "Do not")->excludes(announce);
+  command.add_flag("--quiet", flags.quiet, "Log nobody who connects, deploys or is refused");
+  flags.emulation.add_to(command);
 }
 
 }  // namespace shoal::cli

@@ -1,17 +1,15 @@
 // shoal branch: a classifier as narrow branches, one for each machine.
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <optional>
 
-#include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "branch_flags.h"
 #include "cancel_on_signals.h"
 #include "network_line.h"
 #include "print_result.h"
-#include "shoal/branch/compare.h"
+#include "shoal/branch/advice.h"
 #include "shoal/branch/networks.h"
 #include "shoal/fit/network.h"
 #include "shoal/models/model.h"
@@ -43,22 +41,6 @@ struct BranchReport {
 
 double ms(const plan::Prediction& made) { return made.timeline.seconds * 1e3; }
 
-// What is better than the branches, one sentence each.
-std::vector<std::string> advice(const BranchReport& report) {
-  std::vector<std::string> lines;
-  if (report.times && !report.times->branches_are_faster()) {
-    lines.push_back("The ordinary plan of the network as it is takes " +
-                    fixed(ms(report.times->ordinary), 1) + " ms, the branches " +
-                    fixed(ms(report.times->branches), 1) + " ms: branches do not pay here.");
-  }
-  const double better = report.learned ? report.learned->top1_same_macs - report.learned->top1 : 0;
-  if (better > 0) {
-    lines.push_back("A single network of the same work is better by " + fixed(better, 2) +
-                    " points.");
-  }
-  return lines;
-}
-
 Json to_json(const BranchReport& report) {
   const branch::BranchSizes& sizes = report.sizes;
   Json json = {{"branches", report.branches},
@@ -70,7 +52,7 @@ Json to_json(const BranchReport& report) {
                {"fatten", sizes.fatten},
                {"merge", sizes.merge == branch::Merge::kSum ? "sum" : "concat"},
                {"whole", sizes.whole},
-               {"advice", advice(report)}};
+               {"advice", branch::advice(report.learned, report.times)}};
   if (report.times) {
     json["ms"] = ms(report.times->branches);
     json["ms_ordinary"] = ms(report.times->ordinary);
@@ -117,7 +99,8 @@ void print_table(const BranchReport& report) {
     std::printf("whole in every branch: %s\n", layer.c_str());
   }
   if (!report.no_times.empty()) std::printf("no predicted times: %s\n", report.no_times.c_str());
-  for (const std::string& line : advice(report)) std::printf("%s\n", line.c_str());
+  for (const std::string& line : branch::advice(report.learned, report.times))
+    std::printf("%s\n", line.c_str());
 }
 
 // What a cluster has no memory for may still be branched.
@@ -181,12 +164,10 @@ Outcome branch_and_print(const BranchFlags& flags) {
 }  // namespace
 
 void add_branch(Command& app, Action& action) {
-  auto flags = std::make_shared<BranchFlags>();
-  Command* command =
-      app.add_subcommand("branch", "Make a classifier of narrow branches, one for each machine");
-  command->footer(kExamples);
-  flags->add_to(*command);
-  command->callback([flags, &action] { action = [flags] { return branch_and_print(*flags); }; });
+  const auto [command, flags] = add_command(
+      app, action, "branch", "Make a classifier of narrow branches, one for each machine",
+      kExamples, branch_and_print);
+  flags.add_to(command);
 }
 
 }  // namespace shoal::cli

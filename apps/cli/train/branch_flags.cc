@@ -4,8 +4,8 @@
 #include <charconv>
 #include <string_view>
 
-#include "../cluster_file.h"
 #include "shoal/branch/compare.h"
+#include "shoal/config/cluster_file.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/summary.h"
 #include "shoal/shrink/shrink_options.h"
@@ -44,78 +44,55 @@ std::string list_of(const std::vector<std::string_view>& names) {
 }
 
 void add_branches(BranchFlags& flags, Command& command) {
-  constexpr const char* kBranches = "Branches";
+  const FlagGroup group(command, "Branches");
   Option* branches =
-      command
-          .add_option("--branches", flags.branches,
-                      "How many; auto: as few as fit the memory of a worker, powers of two")
-          ->capture_default_str()
-          ->group(kBranches);
-  command
+      group.add_setting("--branches", flags.branches,
+                        "How many; auto: as few as fit the memory of a worker, powers of two");
+  group
       .add_option("--widths", flags.widths,
                   "In place of --branches: their widths in relation to each other, 1,2,4; auto: "
                   "one for each worker, so that all end together")
-      ->excludes(branches)
-      ->group(kBranches);
-  command
-      .add_option("--fatten", flags.fatten,
-                  "Widen branches by so many percent; auto: in steps of 10 until --max-drop is met")
-      ->capture_default_str()
-      ->group(kBranches);
-  command
-      .add_option(
-          "--max-drop", flags.max_drop,
-          "Points that --fatten auto may lose against the dense control, on held-out images")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->group(kBranches);
-  command
-      .add_option("--merge", flags.merge,
-                  "How branches are joined: sum, concat, or auto: sum after a stack of fully "
-                  "connected layers")
-      ->check(one_of({"auto", "sum", "concat"}))
-      ->capture_default_str()
-      ->group(kBranches);
-  command
-      .add_option("--branch-dropout", flags.dropout,
-                  "Probability to learn without a branch, so that it may be lost")
-      ->check(in_range(0.0, 0.9))
-      ->capture_default_str()
-      ->group(kBranches);
-  command
-      .add_option("--distill", flags.distill, "Share of the loss that is about the dense control")
-      ->check(in_range(0.0, 1.0))
-      ->capture_default_str()
-      ->group(kBranches);
-  command.add_option("--temperature", flags.temperature, "At which answers are compared")
-      ->check(positive())
-      ->capture_default_str()
-      ->group(kBranches);
+      ->excludes(branches);
+  group.add_setting(
+      "--fatten", flags.fatten,
+      "Widen branches by so many percent; auto: in steps of 10 until --max-drop is met");
+  group.add_setting(
+      "--max-drop", flags.max_drop,
+      "Points that --fatten auto may lose against the dense control, on held-out images",
+      not_negative());
+  group.add_setting("--merge", flags.merge,
+                    "How branches are joined: sum, concat, or auto: sum after a stack of fully "
+                    "connected layers",
+                    one_of({"auto", "sum", "concat"}));
+  group.add_setting("--branch-dropout", flags.options.dropout,
+                    "Probability to learn without a branch, so that it may be lost",
+                    in_range(0.0, 0.9));
+  group.add_setting("--distill", flags.train.options.loss.distill,
+                    "Share of the loss that is about the dense control", in_range(0.0, 1.0));
+  group.add_setting("--temperature", flags.train.options.loss.temperature,
+                    "At which answers are compared", positive());
 }
 
 void add_workers(BranchFlags& flags, Command& command) {
-  constexpr const char* kWorkers = "Workers, for predicted times";
-  Option* file = command.add_option("--cluster", flags.cluster, "TOML file in place of the others")
-                     ->check(existing_file())
-                     ->group(kWorkers);
-  command.add_option("--workers", flags.workers, "How many (default: one for each branch)")
-      ->check(in_range(1, 4096))
-      ->excludes(file)
-      ->group(kWorkers);
-  command.add_option("--worker", flags.worker, "What they are: " + list_of(plan::device_names()))
-      ->capture_default_str()
-      ->excludes(file)
-      ->group(kWorkers);
-  command.add_option("--link", flags.link, "What links them: " + list_of(plan::link_names()))
-      ->capture_default_str()
-      ->excludes(file)
-      ->group(kWorkers);
+  const FlagGroup workers(command, "Workers, for predicted times");
+  Option* file = workers.add_option("--cluster", flags.cluster, "TOML file in place of the others",
+                                    existing_file());
+  workers
+      .add_option("--workers", flags.workers, "How many (default: one for each branch)",
+                  in_range(1, 4096))
+      ->excludes(file);
+  workers.add_setting("--worker", flags.worker, "What they are: " + list_of(plan::device_names()))
+      ->excludes(file);
+  workers.add_setting("--link", flags.link, "What links them: " + list_of(plan::link_names()))
+      ->excludes(file);
 }
 
 }  // namespace
 
 void BranchFlags::add_to(Command& command) {
   train.options = shrink::usual_recipe();
+  train.options.loss.distill = 0.5F;
+  train.options.loss.temperature = 4;
   train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
   add_branches(*this, command);
   add_workers(*this, command);
@@ -123,28 +100,25 @@ void BranchFlags::add_to(Command& command) {
 }
 
 Result<branch::LearnOptions> BranchFlags::resolve() const {
-  branch::LearnOptions options;
-  SHOAL_ASSIGN(options.recipe, train.resolve());
-  if (learns() && options.recipe.format.empty()) return invalid("--data needs --format");
-  options.recipe.checkpoint.clear();
-  options.recipe.loss.distill = distill;
-  options.recipe.loss.temperature = temperature;
-  options.dropout = dropout;
-  options.out = train.options.out;
-  options.branches.merge = merge == "sum"      ? branch::Merge::kSum
-                           : merge == "concat" ? branch::Merge::kConcat
-                                               : branch::Merge::kAuto;
+  branch::LearnOptions all = options;
+  SHOAL_ASSIGN(all.recipe, train.resolve());
+  if (learns() && all.recipe.format.empty()) return invalid("--data needs --format");
+  all.recipe.checkpoint.clear();
+  all.out = train.options.out;
+  all.branches.merge = merge == "sum"      ? branch::Merge::kSum
+                       : merge == "concat" ? branch::Merge::kConcat
+                                           : branch::Merge::kAuto;
   if (fatten == kAuto) {
-    options.max_drop = max_drop;
-    return options;
+    all.max_drop = max_drop;
+    return all;
   }
-  SHOAL_ASSIGN(options.branches.fatten,
+  SHOAL_ASSIGN(all.branches.fatten,
                number_in<double>(fatten, "--fatten", "a number of percent, or auto"));
-  return options;
+  return all;
 }
 
 Result<plan::ClusterProfile> BranchFlags::cluster_for(size_t count) const {
-  if (!cluster.empty()) return read_cluster(cluster);
+  if (!cluster.empty()) return config::read_cluster(cluster);
   SHOAL_ASSIGN(const plan::DevicePreset device, plan::find_device(worker));
   SHOAL_ASSIGN(const plan::LinkPreset wire, plan::find_link(link));
   return plan::uniform_cluster(workers > 0 ? workers : count, device, wire);

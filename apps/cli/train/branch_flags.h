@@ -1,7 +1,6 @@
 // The flags of shoal branch, and what they stand for.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +15,8 @@ struct BranchFlags {
   std::string branches = "auto", widths, fatten = "0", merge = "auto";
   std::string cluster, worker = "pi3", link = "ethernet-100";
   size_t workers = 0;  // 0: one for each branch
-  float dropout = 0.1F, distill = 0.5F, temperature = 4;
   double max_drop = 1;
+  branch::LearnOptions options;  // what needs no further reading
 
   void add_to(Command& command);
   bool learns() const { return !train.options.data.empty(); }

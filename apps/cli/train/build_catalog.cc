@@ -1,7 +1,6 @@
 #include "build_catalog.h"
 
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "../exit_codes.h"
@@ -73,17 +72,14 @@ Outcome build_and_print(const BuildFlags& flags) {
 }  // namespace
 
 void add_catalog_build(Command& catalog, Action& action) {
-  auto flags = std::make_shared<BuildFlags>();
-  Command* command =
-      catalog.add_subcommand("build", "Make, measure and store the variants of a task");
-  command->footer(kExamples);
-  command->add_option("TASK", flags->task, "A file: the network, its data, the variants")
-      ->required();
-  command->add_option("--out,-o", flags->out, "The folder to write")->required();
-  command->add_option("--steps", flags->steps,
-                      "A folder for what is made already (default: like --out, .steps)");
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  command->callback([flags, &action] { action = [flags] { return build_and_print(*flags); }; });
+  const auto [command, flags] =
+      add_command(catalog, action, "build", "Make, measure and store the variants of a task",
+                  kExamples, build_and_print);
+  command.add_option("TASK", flags.task, "A file: the network, its data, the variants")->required();
+  command.add_option("--out,-o", flags.out, "The folder to write")->required();
+  command.add_option("--steps", flags.steps,
+                     "A folder for what is made already (default: like --out, .steps)");
+  command.add_flag("--json", flags.json, "Print one JSON object");
 }
 
 }  // namespace shoal::cli

@@ -1,7 +1,5 @@
 // shoal exits: a classifier that may answer early.
 #include <cstdio>
-#include <filesystem>
-#include <vector>
 
 #include "../exit_codes.h"
 #include "../table.h"
@@ -98,11 +96,9 @@ Outcome add_and_print(const ExitsFlags& flags) {
 }  // namespace
 
 void add_exits(Command& app, Action& action) {
-  auto flags = std::make_shared<ExitsFlags>();
-  Command* command = app.add_subcommand("exits", "Let a classifier answer early where it can");
-  command->footer(kExamples);
-  flags->add_to(*command);
-  command->callback([flags, &action] { action = [flags] { return add_and_print(*flags); }; });
+  const auto [command, flags] = add_command(
+      app, action, "exits", "Let a classifier answer early where it can", kExamples, add_and_print);
+  flags.add_to(command);
 }
 
 }  // namespace shoal::cli

@@ -11,13 +11,9 @@ namespace shoal::cli {
 
 struct ExitsFlags {
   TrainFlags train;
+  exits::ExitsOptions options;  // what needs no further reading
   std::vector<std::string> at = {"auto"};
-  std::string head = "conv", stages;
-  bool aggregate = true;
-  int64_t joint = 0;
-  float joint_rate = 0, distill = 0, temperature = 4;
-  std::vector<float> weights;
-  double precision = 0.99, risk = 0.05;
+  std::string head = "conv";
   double max_drop = -1;  // negative: thresholds are for a precision
 
   void add_to(Command& command);

@@ -2,7 +2,6 @@
 #include "shoal/fit_cluster/fit_cluster.h"
 
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "../exit_codes.h"
@@ -10,7 +9,7 @@
 #include "apps/flags/json.h"
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/page/page.h"
+#include "shoal/report/fit_cluster_page.h"
 #include "shrink_progress.h"
 #include "train_flags.h"
 
@@ -37,23 +36,11 @@ void add_to(FitFlags& f, Command& command) {
   f.train.options = shrink::usual_recipe();
   f.train.add_recipe_to(command);
   command.add_option("--workers", f.options.cluster, "The devices and their network")->required();
-  command.add_option("--target", f.target, "ms=40, or ms=0.5x for half of the best plan's time")
-      ->capture_default_str();
-  command.add_option("--max-drop", f.options.max_drop, "Points of accuracy that it may cost")
-      ->check(not_negative())
-      ->capture_default_str();
+  command.add_setting("--target", f.target, "ms=40, or ms=0.5x for half of the best plan's time");
+  command.add_setting("--max-drop", f.options.max_drop, "Points of accuracy that it may cost",
+                      not_negative());
   command.add_option("--out,-o", f.options.out, "The ONNX file to write")->required();
   command.add_option("--report", f.train.report, "Write what was tried to this HTML file");
-}
-
-std::string top1_of(const Attempt& attempt) {
-  return attempt.top1 ? fixed(*attempt.top1, 2) + " %" : "";
-}
-
-std::string verdict_of(const Attempt& attempt) {
-  if (attempt.meets()) return "meets the target";
-  if (!attempt.note.empty()) return attempt.note;
-  return attempt.fast_enough ? "loses too much" : "too slow";
 }
 
 Json to_json(const FitResult& result) {
@@ -77,24 +64,11 @@ void print_table(const FitResult& result) {
   Table table({"attempt", "ms", "bytes", "top-1", ""});
   for (const Attempt& attempt : result.attempts) {
     table.add({attempt.name, fixed(attempt.ms, 2), in_bytes(static_cast<long long>(attempt.bytes)),
-               top1_of(attempt), verdict_of(attempt)});
+               report::top1_of(attempt), report::verdict_of(attempt)});
   }
   table.print();
   std::printf("wanted: %.2f ms; top-1 of the model as given: %.2f %%\n", result.target_ms,
               result.top1_before);
-}
-
-std::string page_of(const FitFlags& flags, const FitResult& result) {
-  std::string rows = page::header_row({"attempt", "ms", "bytes", "top-1", "verdict"});
-  for (const Attempt& attempt : result.attempts) {
-    rows += page::row({attempt.name, fixed(attempt.ms, 2),
-                       with_commas(static_cast<long long>(attempt.bytes)), top1_of(attempt),
-                       verdict_of(attempt)});
-  }
-  return page::html_page(flags.train.model.model + " on " + flags.options.cluster,
-                         page::figures({{"wanted", fixed(result.target_ms, 2), "ms a request"},
-                                        {"top-1 as given", fixed(result.top1_before, 2), "%"}}) +
-                             page::card("Attempts", page::table("Attempts", rows)));
 }
 
 Outcome fit_and_print(const FitFlags& flags) {
@@ -118,7 +92,9 @@ Outcome fit_and_print(const FitFlags& flags) {
   const auto result =
       fit_cluster::fit({*device, *device}, model, *data, options, shrink_callbacks(line));
   if (result.ok() && !flags.train.report.empty()) {
-    const Status written = write_file(flags.train.report, page_of(flags, *result));
+    const Status written = write_file(
+        flags.train.report, report::fit_cluster_page(
+                                flags.train.model.model + " on " + flags.options.cluster, *result));
     if (!written.ok()) return fail(Doing::kTrain, written);
   }
   const Outcome printed = print_result(result, flags.train.json, to_json, print_table);
@@ -129,12 +105,10 @@ Outcome fit_and_print(const FitFlags& flags) {
 }  // namespace
 
 void add_fit_cluster(Command& app, Action& action) {
-  auto flags = std::make_shared<FitFlags>();
-  Command* command =
-      app.add_subcommand("fit-cluster", "Make a model meet a time on several devices");
-  command->footer(kExamples);
-  add_to(*flags, *command);
-  command->callback([flags, &action] { action = [flags] { return fit_and_print(*flags); }; });
+  const auto [command, flags] =
+      add_command(app, action, "fit-cluster", "Make a model meet a time on several devices",
+                  kExamples, fit_and_print);
+  add_to(flags, command);
 }
 
 }  // namespace shoal::cli

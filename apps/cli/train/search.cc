@@ -2,7 +2,6 @@
 #include "shoal/search/search.h"
 
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -14,7 +13,7 @@
 #include "network_line.h"
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/page/page.h"
+#include "shoal/report/search_page.h"
 #include "train_flags.h"
 
 namespace shoal::cli {
@@ -36,47 +35,24 @@ struct SearchFlags {
 };
 
 void add_to(SearchFlags& f, Command& command) {
-  constexpr const char* kSearch = "Search";
+  const FlagGroup search(command, "Search");
   search::SearchOptions& o = f.options;
   f.train.add_recipe_to(command, TrainFlags::Source::kNoModel);
-  command.add_option("--units", o.units, "Devices that compute a network together")
-      ->check(in_range(1, 256))
-      ->capture_default_str()
-      ->group(kSearch);
-  command.add_option("--on", o.device, "What they are: pi4, nexus5, ... (see 'shoal plan --help')")
-      ->capture_default_str()
-      ->group(kSearch);
-  command.add_option("--link", o.link, "Their network: gigabit, wifi-94, ...")
-      ->capture_default_str()
-      ->group(kSearch);
-  command.add_option("--macs", f.macs, "Multiply-accumulates of a network for one image")
-      ->check(in_range(1e4, 1e12))
-      ->capture_default_str()
-      ->group(kSearch);
-  command.add_option("--vertices", o.vertices, "Layers of a network that are wired at random")
-      ->check(in_range(24, 256))
-      ->capture_default_str()
-      ->group(kSearch);
-  command.add_option("--classes", o.classes, "Classes of the data")
-      ->check(in_range(2, 1 << 20))
-      ->capture_default_str()
-      ->group(kSearch);
-  command.add_option("--drawn", o.drawn, "Networks that are estimated")
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str()
-      ->group(kSearch);
-  command.add_option("--simulated", o.simulated, "Of them, networks that are simulated")
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str()
-      ->group(kSearch);
-  command.add_option("--trained", o.trained, "Of them, networks that learn")
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str()
-      ->group(kSearch);
-  command
-      .add_option("--minutes", o.minutes, "No network begins to learn after so many; 0: no limit")
-      ->check(not_negative())
-      ->group(kSearch);
+  search.add_setting("--units", o.units, "Devices that compute a network together",
+                     in_range(1, 256));
+  search.add_setting("--on", o.device, "What they are: pi4, nexus5, ... (see 'shoal plan --help')");
+  search.add_setting("--link", o.link, "Their network: gigabit, wifi-94, ...");
+  search.add_setting("--macs", f.macs, "Multiply-accumulates of a network for one image",
+                     in_range(1e4, 1e12));
+  search.add_setting("--vertices", o.vertices, "Layers of a network that are wired at random",
+                     in_range(24, 256));
+  search.add_setting("--classes", o.classes, "Classes of the data", in_range(2, 1 << 20));
+  search.add_setting("--drawn", o.drawn, "Networks that are estimated", in_range(1, 1 << 20));
+  search.add_setting("--simulated", o.simulated, "Of them, networks that are simulated",
+                     in_range(1, 1 << 20));
+  search.add_setting("--trained", o.trained, "Of them, networks that learn", in_range(1, 1 << 20));
+  search.add_option("--minutes", o.minutes, "No network begins to learn after so many; 0: no limit",
+                    not_negative());
   command.add_option("--out,-o", o.out, "A folder for the networks")->required();
   command.add_option("--report", f.report,
                      "Write the networks by time and accuracy to this HTML file");
@@ -111,30 +87,6 @@ void print_table(const SearchResult& result) {
               result.found[0].name.c_str(), result.test_top1, result.fastest_ms, result.staged_ms);
 }
 
-std::string page_of(const SearchResult& result) {
-  std::vector<page::CostPoint> points;
-  std::string rows = page::header_row({"network", "top-1", "ms", "MACs", "parameters"});
-  for (const search::Found& one : result.found) {
-    points.push_back(
-        {.cost = one.ms, .top1 = one.top1, .on_front = one.on_front, .name = one.name});
-    rows += page::row({one.name, fixed(one.top1, 2) + " %", fixed(one.ms, 3), with_commas(one.macs),
-                       with_commas(one.parameters)});
-  }
-  const std::string figures =
-      page::figures({{"networks drawn", with_commas(static_cast<long long>(result.drawn))},
-                     {"simulated", with_commas(static_cast<long long>(result.simulated))},
-                     {"the fastest", fixed(result.fastest_ms, 3), "ms"},
-                     {"with stages", fixed(result.staged_ms, 3), "ms"}});
-  return page::html_page(
-      "Networks for several units",
-      figures +
-          page::card("Front",
-                     "<p>Top-1 on held-out images and simulated time of those that learned; "
-                     "in blue what no other one beats in both.</p>\n" +
-                         page::front_picture(points, "ms")) +
-          page::card("Networks", page::table("Networks", rows)));
-}
-
 Outcome search_and_print(const SearchFlags& flags) {
   search::SearchOptions options = flags.options;
   SHOAL_OR_EXIT(options.recipe, Exit::kUsage, flags.train.resolve());
@@ -164,7 +116,8 @@ Outcome search_and_print(const SearchFlags& flags) {
       .cancel = cancel_on_signals()};
   const auto result = search::search(*device, *data, options, callbacks);
   if (result.ok() && !flags.report.empty()) {
-    if (const Status written = write_file(flags.report, page_of(*result)); !written.ok()) {
+    if (const Status written = write_file(flags.report, report::search_page(*result));
+        !written.ok()) {
       return fail(Doing::kTrain, written);
     }
   }
@@ -174,12 +127,10 @@ Outcome search_and_print(const SearchFlags& flags) {
 }  // namespace
 
 void add_search(Command& app, Action& action) {
-  auto flags = std::make_shared<SearchFlags>();
-  Command* command = app.add_subcommand(
-      "search", "Search for networks that several devices compute fast together");
-  command->footer(kExamples);
-  add_to(*flags, *command);
-  command->callback([flags, &action] { action = [flags] { return search_and_print(*flags); }; });
+  const auto [command, flags] = add_command(
+      app, action, "search", "Search for networks that several devices compute fast together",
+      kExamples, search_and_print);
+  add_to(flags, command);
 }
 
 }  // namespace shoal::cli

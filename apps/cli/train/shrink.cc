@@ -11,8 +11,8 @@
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/models/model.h"
+#include "shoal/report/shrink_page.h"
 #include "shrink_flags.h"
-#include "shrink_page.h"
 #include "shrink_progress.h"
 #include "variants.h"
 
@@ -181,16 +181,12 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
   if (!flags.train.report.empty()) {
     const std::string place = options.device.empty() ? "" : " on " + options.device;
     const std::string page =
-        shrink_page(flags.train.model.model + " shrunk to " + flags.target + place, *result,
-                    json.dump(2), *recipe);
+        report::shrink_page(flags.train.model.model + " shrunk to " + flags.target + place, *result,
+                            json.dump(2), *recipe);
     const Status written = write_file(flags.train.report, page);
     if (!written.ok()) return fail(Doing::kTrain, written);
   }
-  if (flags.train.json) {
-    std::printf("%s\n", json.dump().c_str());
-  } else {
-    print_table(*result, options.device);
-  }
+  flags.train.json ? print_json(json) : print_table(*result, options.device);
   if (result->recipe_does_harm()) {
     std::fprintf(stderr,
                  "training took the dense network from %.2f to %.2f %%: a lower --rate or --clip 1 "
@@ -201,18 +197,16 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
     std::fprintf(stderr, "the control '%s' is better: the removal gained nothing\n",
                  control.c_str());
   }
-  return within_bound(*result, flags.max_drop);
+  return within_bound(*result, flags.options.max_drop);
 }
 
 }  // namespace
 
 void add_shrink(Command& app, Action& action) {
-  auto flags = std::make_shared<ShrinkFlags>();
-  Command* command =
-      app.add_subcommand("shrink", "Remove what a network needs least, and train the rest");
-  command->footer(kExamples);
-  flags->add_to(*command);
-  command->callback([flags, &action] { action = [flags] { return shrink_and_print(*flags); }; });
+  const auto [command, flags] =
+      add_command(app, action, "shrink", "Remove what a network needs least, and train the rest",
+                  kExamples, shrink_and_print);
+  flags.add_to(command);
 }
 
 }  // namespace shoal::cli

@@ -10,7 +10,6 @@ namespace shoal::cli {
 namespace {
 
 constexpr std::string_view kInt8 = ",int8";
-constexpr const char* kShrinking = "Shrinking";
 
 std::vector<std::string> methods() {
   std::vector<std::string> all;
@@ -23,41 +22,27 @@ std::vector<std::string> methods() {
 }
 
 // For the methods that let the network learn before anything goes.
-void add_learning_first(Command& command, ShrinkFlags& flags) {
-  command
-      .add_option("--sparse-epochs", flags.sparse_epochs,
-                  "Of --epochs, for lasso, hoyer and dpruner: those before anything goes; 0 for a "
-                  "third")
-      ->check(in_range(0, 1000))
-      ->capture_default_str()
-      ->group(kShrinking);
-  command
-      .add_option("--strength", flags.strength,
-                  "Of the penalty of lasso and hoyer; 0 for the usual one")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->group(kShrinking);
+void add_learning_first(const FlagGroup& shrinking, ShrinkFlags& flags) {
+  shrinking.add_setting(
+      "--sparse-epochs", flags.options.sparse_epochs,
+      "Of --epochs, for lasso, hoyer and dpruner: those before anything goes; 0 for a "
+      "third",
+      in_range(0, 1000));
+  shrinking.add_setting("--strength", flags.options.strength,
+                        "Of the penalty of lasso and hoyer; 0 for the usual one", not_negative());
 }
 
 void add_files(Command& command, ShrinkFlags& flags) {
-  constexpr const char* kFiles = "Files";
-  command.add_option("--out,-o", flags.train.options.out, "The ONNX file to write")
-      ->required()
-      ->group(kFiles);
-  command
-      .add_flag("--resume", flags.resume, "Go on with a run that was interrupted, if there is one")
-      ->group(kFiles);
-  command
-      .add_option("--recipe", flags.recipe, "Take what is not given here from this file, in TOML")
-      ->check(existing_file())
-      ->group(kFiles);
-  command.add_option("--write-recipe", flags.write_recipe, "Write what it takes to repeat the run")
-      ->group(kFiles);
-  command
-      .add_option("--report", flags.train.report,
-                  "Write networks, widths, the front and the sensitivity of layers to this HTML "
-                  "file")
-      ->group(kFiles);
+  const FlagGroup files(command, "Files");
+  files.add_option("--out,-o", flags.train.options.out, "The ONNX file to write")->required();
+  files.add_flag("--resume", flags.options.resume,
+                 "Go on with a run that was interrupted, if there is one");
+  files.add_option("--recipe", flags.recipe, "Take what is not given here from this file, in TOML",
+                   existing_file());
+  files.add_option("--write-recipe", flags.write_recipe, "Write what it takes to repeat the run");
+  files.add_option("--report", flags.train.report,
+                   "Write networks, widths, the front and the sensitivity of layers to this HTML "
+                   "file");
 }
 
 }  // namespace
@@ -73,15 +58,14 @@ void ShrinkFlags::add_to(Command& command) {
   command_ = &command;
   set_usual();
   train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
-  command
-      .add_option("--target", target,
-                  "What stays of macs, parameters, bytes or units: a share, or above 1 a number; "
-                  "or the milliseconds of a run on --device: ms=0.2, ms=0.5x for half of what it "
-                  "takes now")
-      ->capture_default_str()
-      ->group(kShrinking);
-  command
-      .add_option(
+  const FlagGroup shrinking(command, "Shrinking");
+  shrinking.add_setting(
+      "--target", target,
+      "What stays of macs, parameters, bytes or units: a share, or above 1 a number; "
+      "or the milliseconds of a run on --device: ms=0.2, ms=0.5x for half of what it "
+      "takes now");
+  shrinking
+      .add_setting(
           "--method", method,
           "What goes first: taylor, magnitude or random; lasso, hoyer or dpruner, which "
           "learn that first; depth for residual blocks; svd or tucker for factors in place of "
@@ -89,58 +73,36 @@ void ShrinkFlags::add_to(Command& command) {
       ->check([](const std::string& name) -> std::string {
         const std::vector<std::string> known = methods();
         return std::ranges::find(known, name) != known.end() ? "" : "no such method: " + name;
-      })
-      ->capture_default_str()
-      ->group(kShrinking);
-  add_learning_first(command, *this);
-  command
-      .add_option("--train-device", train_device,
-                  "What trains, where that is not --device, on which times are measured: opencl:0")
-      ->group(kShrinking);
-  command
-      .add_option("--int8-epochs", int8_epochs,
-                  "With int8: learn to be rounded for so many epochs, at a tenth of the rate")
-      ->check(in_range(0, 1000))
-      ->capture_default_str()
-      ->group(kShrinking);
-  command
-      .add_option("--teacher", teacher,
-                  "Whose answers it learns, too: dense (the model), control (the dense control, "
-                  "trained first) or none")
-      ->check(one_of({"dense", "control", "none"}))
-      ->capture_default_str()
-      ->group(kShrinking);
-  command.add_option("--distill", distill, "Share of the loss that is about the teacher")
-      ->check(in_range(0.01, 1.0))
-      ->capture_default_str()
-      ->group(kShrinking);
-  command.add_option("--temperature", temperature, "At which answers are compared")
-      ->check(positive())
-      ->capture_default_str()
-      ->group(kShrinking);
-  command
-      .add_flag("--controls", controls,
-                "Train the smaller network from scratch and after random removal, too")
-      ->group(kShrinking);
-  command
-      .add_flag("--no-norms", no_norms,
-                "Learn without batch norms behind convolutions that were given without")
-      ->group(kShrinking);
-  command.add_option("--seconds", seconds, "To measure the time of each network for")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->group(kShrinking);
-  command
-      .add_option("--max-drop", max_drop,
-                  "Where the target costs more points, remove less, and end with exit code 9")
-      ->check(not_negative())
-      ->group(kShrinking);
-  command
-      .add_option("--variants", variants,
-                  "So many widths that share their weights, from the network to the target; --out "
-                  "is then a folder")
-      ->check(in_range(2, 9))
-      ->group(kShrinking);
+      });
+  add_learning_first(shrinking, *this);
+  shrinking.add_option(
+      "--train-device", train_device,
+      "What trains, where that is not --device, on which times are measured: opencl:0");
+  shrinking.add_setting("--int8-epochs", options.int8_epochs,
+                        "With int8: learn to be rounded for so many epochs, at a tenth of the rate",
+                        in_range(0, 1000));
+  shrinking.add_setting(
+      "--teacher", teacher,
+      "Whose answers it learns, too: dense (the model), control (the dense control, "
+      "trained first) or none",
+      one_of({"dense", "control", "none"}));
+  shrinking.add_setting("--distill", distill, "Share of the loss that is about the teacher",
+                        in_range(0.01, 1.0));
+  shrinking.add_setting("--temperature", temperature, "At which answers are compared", positive());
+  shrinking.add_flag("--controls", options.controls,
+                     "Train the smaller network from scratch and after random removal, too");
+  shrinking.add_flag("--no-norms", no_norms,
+                     "Learn without batch norms behind convolutions that were given without");
+  shrinking.add_setting("--seconds", options.measure_seconds,
+                        "To measure the time of each network for", not_negative());
+  shrinking.add_option("--max-drop", options.max_drop,
+                       "Where the target costs more points, remove less, and end with exit code 9",
+                       not_negative());
+  shrinking.add_option(
+      "--variants", variants,
+      "So many widths that share their weights, from the network to the target; --out "
+      "is then a folder",
+      in_range(2, 9));
   add_files(command, *this);
 }
 
@@ -151,33 +113,26 @@ ModelFlags ShrinkFlags::training_device() const {
 }
 
 Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
-  shrink::ShrinkOptions options;
-  SHOAL_TRY(shrink::set_target(target, options));
-  options.device = train.model.profile();
-  options.int8 = method.ends_with(kInt8);
-  options.int8_epochs = int8_epochs;
-  const size_t behind = options.int8 ? kInt8.size() : 0;
-  options.importance =
+  shrink::ShrinkOptions all = options;
+  SHOAL_TRY(shrink::set_target(target, all));
+  all.device = train.model.profile();
+  all.int8 = method.ends_with(kInt8);
+  const size_t behind = all.int8 ? kInt8.size() : 0;
+  all.importance =
       *shrink::find_importance(std::string_view(method).substr(0, method.size() - behind));
-  options.sparse_epochs = sparse_epochs;
-  options.strength = strength;
-  options.teacher = *shrink::find_teacher(teacher);
-  options.controls = controls;
-  options.norms = !no_norms;
-  options.max_drop = max_drop;
-  options.sensitivity = !train.report.empty();
-  options.measure_seconds = seconds;
-  options.out = train.options.out;
-  options.steps = std::filesystem::path(options.out).replace_extension(".steps");
-  options.resume = resume;
-  SHOAL_ASSIGN(options.recipe, train.resolve(preprocess_));
-  options.recipe.checkpoint.clear();
-  options.recipe.loss.distill = options.teacher == shrink::Teacher::kNone ? 0 : distill;
-  options.recipe.loss.temperature = temperature;
-  return options;
+  all.teacher = *shrink::find_teacher(teacher);
+  all.norms = !no_norms;
+  all.sensitivity = !train.report.empty();
+  all.out = train.options.out;
+  all.steps = std::filesystem::path(all.out).replace_extension(".steps");
+  SHOAL_ASSIGN(all.recipe, train.resolve(preprocess_));
+  all.recipe.checkpoint.clear();
+  all.recipe.loss.distill = all.teacher == shrink::Teacher::kNone ? 0 : distill;
+  all.recipe.loss.temperature = temperature;
+  return all;
 }
 
-std::vector<Setting> ShrinkFlags::settings() {
+std::vector<config::Setting> ShrinkFlags::settings() {
   ModelFlags& model = train.model;
   fit::TrainingOptions& o = train.options;
   std::vector<std::string> instruction_sets;
@@ -197,16 +152,16 @@ std::vector<Setting> ShrinkFlags::settings() {
           {"kernel", &model.kernel},
           {"target", &target},
           {"method", &method, methods()},
-          {"sparse-epochs", &sparse_epochs},
-          {"strength", &strength},
-          {"int8-epochs", &int8_epochs},
+          {"sparse-epochs", &options.sparse_epochs},
+          {"strength", &options.strength},
+          {"int8-epochs", &options.int8_epochs},
           {"teacher", &teacher, {"dense", "control", "none"}},
           {"distill", &distill, {}, 0.01, 1},
           {"temperature", &temperature},
           {"no-norms", &no_norms},
-          {"controls", &controls},
-          {"seconds", &seconds, {}, 0, 3600},
-          {"max-drop", &max_drop, {}, 0, 100},
+          {"controls", &options.controls},
+          {"seconds", &options.measure_seconds, {}, 0, 3600},
+          {"max-drop", &options.max_drop, {}, 0, 100},
           {"epochs", &o.epochs},
           {"batch", &o.batch, {}, 1, 4096},
           {"seed", &o.seed},
@@ -237,13 +192,13 @@ std::vector<Setting> ShrinkFlags::settings() {
 
 Status ShrinkFlags::take_recipe() {
   if (!recipe.empty()) {
-    std::vector<Setting> all = settings();
-    for (Setting& setting : all) {
+    std::vector<config::Setting> all = settings();
+    for (config::Setting& setting : all) {
       if (setting.name == "channels") continue;  // of presets only
       const std::string name(setting.name);
       setting.given = command_->count(name == "model" ? name : "--" + name) > 0;
     }
-    SHOAL_TRY(read_recipe(recipe, all));
+    SHOAL_TRY(config::read_recipe(recipe, all));
     preprocess_.nhwc = layout_ == "nhwc";
   }
   return require_source();
@@ -251,7 +206,7 @@ Status ShrinkFlags::take_recipe() {
 
 Status ShrinkFlags::take_text(std::string_view text, const std::string& name,
                               const std::set<std::string_view>& others) {
-  SHOAL_TRY(parse_recipe(text, name, settings(), others));
+  SHOAL_TRY(config::parse_recipe(text, name, settings(), others));
   preprocess_.nhwc = layout_ == "nhwc";
   return require_source();
 }
@@ -271,7 +226,7 @@ Result<std::string> recipe_of(ShrinkFlags flags, const shrink::ShrinkOptions& op
   flags.train.options.optimizer.rate = fit::trainer_options(options.recipe).optimizer.rate;
   flags.preprocess_ = options.recipe.preprocess;
   flags.layout_ = flags.preprocess_.nhwc ? "nhwc" : "nchw";
-  return to_recipe(flags.settings());
+  return config::to_recipe(flags.settings());
 }
 
 }  // namespace shoal::cli

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "recipe_file.h"
+#include "shoal/config/recipe_file.h"
 #include "shoal/shrink/shrink_options.h"
 #include "train_flags.h"
 
@@ -15,12 +15,10 @@ namespace shoal::cli {
 struct ShrinkFlags {
   TrainFlags train;
   std::string target = "macs=0.5", method = "taylor", teacher = "dense";
-  int64_t sparse_epochs = 0, int8_epochs = 0;
-  double strength = 0;
-  size_t variants = 0;  // 0: one network, no catalog
+  shrink::ShrinkOptions options;  // what needs no further reading
+  size_t variants = 0;            // 0: one network, no catalog
   float distill = 0.5F, temperature = 4;
-  bool controls = false, no_norms = false, resume = false;
-  double seconds = 1, max_drop = 0;  // 0: none
+  bool no_norms = false;
   std::string recipe, write_recipe;  // files; empty: none
   std::string train_device;          // empty: train.model's
 
@@ -43,7 +41,7 @@ struct ShrinkFlags {
  private:
   Status require_source() const;
   // All that decides what is written. Points into this.
-  std::vector<Setting> settings();
+  std::vector<config::Setting> settings();
   friend Result<std::string> recipe_of(ShrinkFlags flags, const shrink::ShrinkOptions& options,
                                        int threads);
 

@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -38,43 +37,26 @@ struct SpecialiseFlags {
   std::string general;
 
   void add_to(Command& command) {
-    constexpr const char *kSpecial = "Specialising", *kFiles = "Files";
+    const FlagGroup special(command, "Specialising"), files(command, "Files");
     train.add_recipe_to(command);
-    command.add_option("--classes", options.classes, "The classes that are seen now: 0,3,5")
+    special.add_option("--classes", options.classes, "The classes that are seen now: 0,3,5")
         ->delimiter(',')
-        ->required()
-        ->group(kSpecial);
-    command.add_option("--other", options.other, "Share of images of other classes")
-        ->check(in_range(0.0, 0.9))
-        ->capture_default_str()
-        ->group(kSpecial);
-    command
-        .add_option("--at", options.at,
-                    "The value whose features it reads; auto: after a third of the work; head: "
-                    "before the last layer")
-        ->capture_default_str()
-        ->group(kSpecial);
-    command
-        .add_option("--general", general,
-                    "The model that answers where it is not sure (default: the model itself)")
-        ->group(kSpecial);
-    command
-        .add_option("--max-drop", options.max_drop,
-                    "Points that the two together may lose, on held-out images")
-        ->check(not_negative())
-        ->capture_default_str()
-        ->group(kSpecial);
-    command
-        .add_flag("--controls", options.controls,
-                  "Compare with learning without a cache, and with learning of all layers")
-        ->group(kSpecial);
-    command
-        .add_option("--cache", options.cache,
-                    "A folder for features (default: like --out, .features)")
-        ->group(kFiles);
-    command.add_option("--out,-o", train.options.out, "The ONNX file to write")
-        ->required()
-        ->group(kFiles);
+        ->required();
+    special.add_setting("--other", options.other, "Share of images of other classes",
+                        in_range(0.0, 0.9));
+    special.add_setting("--at", options.at,
+                        "The value whose features it reads; auto: after a third of the work; head: "
+                        "before the last layer");
+    special.add_option("--general", general,
+                       "The model that answers where it is not sure (default: the model itself)");
+    special.add_setting("--max-drop", options.max_drop,
+                        "Points that the two together may lose, on held-out images",
+                        not_negative());
+    special.add_flag("--controls", options.controls,
+                     "Compare with learning without a cache, and with learning of all layers");
+    files.add_option("--cache", options.cache,
+                     "A folder for features (default: like --out, .features)");
+    files.add_option("--out,-o", train.options.out, "The ONNX file to write")->required();
   }
 
   Result<SpecialiseOptions> resolve() const {
@@ -163,13 +145,10 @@ Outcome specialise_and_print(const SpecialiseFlags& flags) {
 }  // namespace
 
 void add_specialise(Command& app, Action& action) {
-  auto flags = std::make_shared<SpecialiseFlags>();
-  Command* command =
-      app.add_subcommand("specialise", "Make a small network for a few of a model's classes");
-  command->footer(kExamples);
-  flags->add_to(*command);
-  command->callback(
-      [flags, &action] { action = [flags] { return specialise_and_print(*flags); }; });
+  const auto [command, flags] =
+      add_command(app, action, "specialise", "Make a small network for a few of a model's classes",
+                  kExamples, specialise_and_print);
+  flags.add_to(command);
 }
 
 }  // namespace shoal::cli

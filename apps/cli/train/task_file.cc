@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "../toml_file.h"
+#include "shoal/config/toml_file.h"
 
 namespace shoal::cli {
 namespace {
@@ -76,7 +76,7 @@ Result<VariantRecipe> variant_in(toml::table table, const std::string& file,
 }  // namespace
 
 Result<CatalogTask> parse_task(std::string_view text, const std::string& name) {
-  SHOAL_ASSIGN(const toml::table root, parse_toml(text, name));
+  SHOAL_ASSIGN(const toml::table root, config::parse_toml(text, name));
   CatalogTask task;
   task.flags.set_usual();
   SHOAL_TRY(task.flags.take_text(text, name, {"widths", "variant"}));
@@ -105,7 +105,7 @@ Result<CatalogTask> parse_task(std::string_view text, const std::string& name) {
 }
 
 Result<CatalogTask> read_task(const std::filesystem::path& path) {
-  return read_toml(path, parse_task);
+  return config::read_toml(path, parse_task);
 }
 
 }  // namespace shoal::cli

@@ -2,7 +2,6 @@
 #include "shoal/shrink/tprune.h"
 
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,7 +38,8 @@ struct TPruneFlags {
 };
 
 void add_to(TPruneFlags& f, Command& command) {
-  constexpr const char *kLearning = "Learning", *kRemoval = "Removal", *kFiles = "Files";
+  const FlagGroup learning(command, "Learning"), removal(command, "Removal"),
+      files(command, "Files");
   fit::TrainingOptions& recipe = f.options.recipe;
   f.model.tune = "off";  // the same network each time
   f.model.add_to(command, true, true);
@@ -48,58 +48,29 @@ void add_to(TPruneFlags& f, Command& command) {
                      "Their labels, i64 .npy; none: the network's own answers");
   command.add_option("--test-inputs", f.test_inputs, "Examples that judge, .npy");
   command.add_option("--test-labels", f.test_labels, "Their labels, i64 .npy");
-  command.add_option("--target", f.target, "How small: macs=0.5, parameters=0.3 or units=0.5")
-      ->capture_default_str()
-      ->group(kRemoval);
-  command.add_option("--penalty", f.penalty, "hoyer (structured Hoyer-square) or lasso")
-      ->check(one_of({"hoyer", "lasso"}))
-      ->capture_default_str()
-      ->group(kRemoval);
-  command.add_option("--strength", f.options.sparse.strength, "Of the penalty; 0: none")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->group(kRemoval);
-  command.add_option("--sparse-epochs", f.options.sparse_epochs, "Epochs with the penalty")
-      ->check(in_range(0, 1 << 20))
-      ->capture_default_str()
-      ->group(kRemoval);
-  command.add_flag("--control", f.options.control, "Let the dense network learn as long, too")
-      ->group(kRemoval);
-  command.add_option("--epochs", recipe.epochs, "Epochs after the removal")
-      ->check(in_range(0, 1 << 20))
-      ->capture_default_str()
-      ->group(kLearning);
-  command.add_option("--batch", recipe.batch, "Examples a step")
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str()
-      ->group(kLearning);
-  command.add_option("--optimizer", f.optimizer, "sgd, adam or adamw")
-      ->check(one_of({"sgd", "adam", "adamw"}))
-      ->capture_default_str()
-      ->group(kLearning);
-  command.add_option("--rate", recipe.optimizer.rate, "Learning rate (default: 0.001)")
-      ->check(positive())
-      ->group(kLearning);
-  command.add_option("--clip", recipe.optimizer.max_norm, "Longest gradient")
-      ->check(positive())
-      ->group(kLearning);
-  command.add_option("--warm-up", recipe.warm_up, "Epochs in which the rate grows")
-      ->check(not_negative())
-      ->group(kLearning);
-  command.add_option("--freeze", recipe.freeze, "Leave weights as they are whose names match")
-      ->group(kLearning);
-  command.add_option("--seed", recipe.seed, "Of the order of examples")
-      ->capture_default_str()
-      ->group(kLearning);
-  command
-      .add_option("--measure", f.options.measure_seconds,
-                  "Seconds to measure each network; 0: none")
-      ->check(not_negative())
-      ->capture_default_str();
-  command.add_option("--out,-o", f.options.out, "The ONNX file to write")
-      ->required()
-      ->group(kFiles);
-  command.add_option("--dense", f.options.dense, "Write the dense control here")->group(kFiles);
+  removal.add_setting("--target", f.target, "How small: macs=0.5, parameters=0.3 or units=0.5");
+  removal.add_setting("--penalty", f.penalty, "hoyer (structured Hoyer-square) or lasso",
+                      one_of({"hoyer", "lasso"}));
+  removal.add_setting("--strength", f.options.sparse.strength, "Of the penalty; 0: none",
+                      not_negative());
+  removal.add_setting("--sparse-epochs", f.options.sparse_epochs, "Epochs with the penalty",
+                      in_range(0, 1 << 20));
+  removal.add_flag("--control", f.options.control, "Let the dense network learn as long, too");
+  learning.add_setting("--epochs", recipe.epochs, "Epochs after the removal", in_range(0, 1 << 20));
+  learning.add_setting("--batch", recipe.batch, "Examples a step", in_range(1, 1 << 20));
+  learning.add_setting("--optimizer", f.optimizer, "sgd, adam or adamw",
+                       one_of({"sgd", "adam", "adamw"}));
+  learning.add_option("--rate", recipe.optimizer.rate, "Learning rate (default: 0.001)",
+                      positive());
+  learning.add_option("--clip", recipe.optimizer.max_norm, "Longest gradient", positive());
+  learning.add_option("--warm-up", recipe.warm_up, "Epochs in which the rate grows",
+                      not_negative());
+  learning.add_option("--freeze", recipe.freeze, "Leave weights as they are whose names match");
+  learning.add_setting("--seed", recipe.seed, "Of the order of examples");
+  command.add_setting("--measure", f.options.measure_seconds,
+                      "Seconds to measure each network; 0: none", not_negative());
+  files.add_option("--out,-o", f.options.out, "The ONNX file to write")->required();
+  files.add_option("--dense", f.options.dense, "Write the dense control here");
   command.add_flag("--json", f.json, "Print JSON");
 }
 
@@ -201,12 +172,10 @@ Outcome prune_and_print(const TPruneFlags& flags) {
 }  // namespace
 
 void add_tprune(Command& app, Action& action) {
-  auto flags = std::make_shared<TPruneFlags>();
-  Command* command = app.add_subcommand(
-      "tprune", "Remove heads and lines of a transformer that learned to be small");
-  command->footer(kExamples);
-  add_to(*flags, *command);
-  command->callback([flags, &action] { action = [flags] { return prune_and_print(*flags); }; });
+  const auto [command, flags] = add_command(
+      app, action, "tprune", "Remove heads and lines of a transformer that learned to be small",
+      kExamples, prune_and_print);
+  add_to(flags, command);
 }
 
 }  // namespace shoal::cli

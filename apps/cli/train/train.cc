@@ -7,12 +7,11 @@
 #include "../exit_codes.h"
 #include "../progress.h"
 #include "../table.h"
-#include "../train_federated.h"
-#include "../train_on_cluster.h"
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
-#include "report.h"
+#include "shoal/base/atomic_file.h"
 #include "shoal/base/machine.h"
+#include "shoal/report/training_page.h"
 #include "train_flags.h"
 
 namespace shoal::cli {
@@ -65,7 +64,7 @@ void print(const fit::TrainingResult& result, bool json) {
                    {"images_per_s", result.images_per_second},
                    {"peak_rss_mb", peak}};
     if (result.privacy) add(*result.privacy, object);
-    std::printf("%s\n", object.dump().c_str());
+    print_json(object);
     return;
   }
   Table table({"epochs", "loss", "held-out top-1", "seconds", "images/s", "peak RSS MB"});
@@ -91,7 +90,7 @@ class TrainingView {
   Status write_page(const fit::EpochReport& report) const {
     if (flags_.report.empty()) return {};
     const std::string title = flags_.model.model + " on " + flags_.options.data.string();
-    return write_report(flags_.report, title, report);
+    return write_file(flags_.report, report::training_page(title, report));
   }
 
  private:
@@ -166,11 +165,9 @@ Outcome train(const TrainFlags& flags) {
 }  // namespace
 
 void add_train(Command& app, Action& action) {
-  auto flags = std::make_shared<TrainFlags>();
-  Command* command = app.add_subcommand("train", "Learn from labelled images");
-  command->footer(kExamples);
-  flags->add_to(*command);
-  command->callback([flags, &action] { action = [flags] { return train(*flags); }; });
+  const auto [command, flags] =
+      add_command(app, action, "train", "Learn from labelled images", kExamples, train);
+  flags.add_to(command);
 }
 
 }  // namespace shoal::cli

@@ -49,4 +49,8 @@ struct TrainFlags {
   Result<fit::TrainingOptions> resolve(const Preprocess& preprocess_before = {}) const;
 };
 
+// By the workers of a cluster together, and by simulated clients, each from its own examples.
+Outcome train_on_cluster(const TrainFlags& flags);
+Outcome train_federated(const TrainFlags& flags);
+
 }  // namespace shoal::cli

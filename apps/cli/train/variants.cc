@@ -2,7 +2,6 @@
 
 #include <cstdio>
 
-#include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "print_result.h"

@@ -74,4 +74,12 @@ double seconds_per_request(const StreamPrediction& plan, double seconds) {
   return seconds / static_cast<double>(plan.stream.answered.size());
 }
 
+std::string to_text(const StreamPrediction& plan) {
+  std::string text;
+  for (size_t t = 0; t < plan.turns.size(); ++t) {
+    text += "turn " + std::to_string(t) + '\n' + to_text(plan.graph(), plan.turns[t].plan());
+  }
+  return text;
+}
+
 }  // namespace shoal::plan

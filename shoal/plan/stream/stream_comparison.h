@@ -41,6 +41,9 @@ std::string why_slower(const StreamPrediction& plan);
 // Whether all workers are of use, in words.
 std::string advice_text(const StreamComparison& made);
 
+// The plans that requests use in turn, as text.
+std::string to_text(const StreamPrediction& plan);
+
 // The share of one request in a worker's seconds of the whole stream.
 double seconds_per_request(const StreamPrediction& plan, double seconds);
 

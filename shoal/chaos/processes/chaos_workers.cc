@@ -1,0 +1,41 @@
+#include "shoal/chaos/processes/chaos_workers.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "shoal/cluster/equal_plans.h"
+#include "shoal/emulate/dilation.h"
+#include "shoal/plan/search/subset.h"
+
+namespace shoal::chaos {
+
+ChaosClusterOptions with_processes(ChaosClusterOptions options, size_t workers, const Graph& graph,
+                                   const plan::PlanOptions& plan) {
+  for (size_t i = 0; i < workers; ++i) options.workers.push_back("worker-" + std::to_string(i));
+  options.dilation = 1;
+  const auto plans =
+      std::make_shared<cluster::EqualPlans>(graph, cluster::equal_workers(workers), plan);
+  options.plan = [plans](const cluster::Workers& set) { return plans->plan_for(set); };
+  return options;
+}
+
+ChaosClusterOptions with_devices(ChaosClusterOptions options, const plan::ClusterProfile& cluster,
+                                 const Graph& graph, const plan::PlanOptions& plan,
+                                 std::atomic<double>& predicted_ms) {
+  for (const plan::WorkerProfile& worker : cluster.workers) options.workers.push_back(worker.name);
+  options.emulated = cluster;
+  if (options.dilation <= 0) {
+    options.dilation = emulate::choose_dilation(cluster, std::thread::hardware_concurrency());
+  }
+  options.plan = [=, &predicted_ms](const cluster::Workers& set) {
+    auto made = plan::make_plan_for(set, graph, cluster, plan);
+    if (made.ok() && set.size() == cluster.workers.size()) {
+      predicted_ms = 1e3 * made->timeline.seconds;
+    }
+    return made;
+  };
+  return options;
+}
+
+}  // namespace shoal::chaos

@@ -1,0 +1,25 @@
+// The workers of a ChaosCluster and plans for any set of them: equal processes of this machine, or
+// emulated devices.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "shoal/chaos/processes/chaos_cluster.h"
+#include "shoal/graph/graph.h"
+#include "shoal/plan/search/planner.h"
+
+namespace shoal::chaos {
+
+// So many processes, "worker-0" on, in the time of this machine.
+ChaosClusterOptions with_processes(ChaosClusterOptions options, size_t workers, const Graph& graph,
+                                   const plan::PlanOptions& plan);
+
+// The devices of a cluster that is in options.cluster_file, too. Where options.dilation is 0, it is
+// chosen for this machine. `predicted_ms` becomes the time of a request when a plan for all of them
+// is made. REQUIRES: it outlives the options' plan.
+ChaosClusterOptions with_devices(ChaosClusterOptions options, const plan::ClusterProfile& cluster,
+                                 const Graph& graph, const plan::PlanOptions& plan,
+                                 std::atomic<double>& predicted_ms);
+
+}  // namespace shoal::chaos

@@ -1,0 +1,21 @@
+#include "shoal/fit/builtin_samples.h"
+
+#include "shoal/data/image.h"
+#include "shoal/zoo/embedded.h"
+
+namespace shoal::fit {
+
+Result<std::vector<ClassifiedSample>> classify_samples(Session& session) {
+  const InputInfo input = session.inputs()[0];
+  std::vector<ClassifiedSample> classified;
+  for (const zoo::Sample& sample : zoo::digits_samples()) {
+    SHOAL_ASSIGN(const Tensor image, parse_image(sample.png));
+    SHOAL_ASSIGN(const Tensor x, image_for_input(image, input.dims, {}));
+    SHOAL_ASSIGN(const auto outputs, session.run({{input.name, x}}));
+    const auto scores = outputs.begin()->second.data<float>();
+    classified.push_back({sample.name, top_classes(scores, 1).at(0)});
+  }
+  return classified;
+}
+
+}  // namespace shoal::fit

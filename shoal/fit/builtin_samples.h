@@ -1,0 +1,21 @@
+// The images inside the library, answered by the model inside it: does a device compute right?
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/fit/scores.h"
+#include "shoal/session/session.h"
+
+namespace shoal::fit {
+
+struct ClassifiedSample {
+  std::string_view name;  // "sample_7.png"
+  RankedClass best;       // of the digits in order it should be its place
+};
+
+// Fails as the session does. REQUIRES: the session is one of kDigitsModel.
+Result<std::vector<ClassifiedSample>> classify_samples(Session& session);
+
+}  // namespace shoal::fit

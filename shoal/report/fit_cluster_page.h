@@ -1,0 +1,17 @@
+// The page about a model that was to meet a time on several devices: what was tried.
+#pragma once
+
+#include <string>
+
+#include "shoal/fit_cluster/fit_cluster.h"
+
+namespace shoal::report {
+
+// An attempt in words. Without a top-1: empty.
+std::string top1_of(const fit_cluster::Attempt& attempt);
+std::string verdict_of(const fit_cluster::Attempt& attempt);
+
+// The title may be anybody's text.
+std::string fit_cluster_page(const std::string& title, const fit_cluster::FitResult& result);
+
+}  // namespace shoal::report

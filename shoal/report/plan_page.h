@@ -1,0 +1,19 @@
+// A picture of a plan: for every worker a bar of what it computes and one of what it sends and
+// receives, over time; of a stream, for the first few requests.
+#pragma once
+
+#include <string>
+
+#include "shoal/plan/search/comparison.h"
+#include "shoal/plan/stream/stream_comparison.h"
+
+namespace shoal::report {
+
+// Names of models, nodes and workers may be anybody's text.
+std::string plan_picture(const std::string& model, const plan::Comparison& made);  // SVG
+std::string plan_picture(const std::string& model, const plan::StreamComparison& made);
+// A page with the picture, and why this plan was chosen.
+std::string plan_page(const std::string& model, const plan::Comparison& made);
+std::string plan_page(const std::string& model, const plan::StreamComparison& made);
+
+}  // namespace shoal::report
