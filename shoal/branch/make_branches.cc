@@ -96,7 +96,7 @@ Result<Division> divide(const Graph& graph) {
     const Node& node = graph.nodes()[i];
     const auto layer = needed[i] ? train::as_product(graph, node) : std::nullopt;
     if (!layer) continue;
-    const auto products = compress::products_of(graph, node);
+    const auto products = compress::product_blocks_of(graph, node);
     if (!products || products->blocks.size() != 1 || layer->weight != 1) {
       return Status(Code::kUnsupported,
                     place_of(graph, node) + ", the last product, is no classifying layer");

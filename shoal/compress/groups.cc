@@ -221,7 +221,7 @@ void Learner::learn(const Node& node, const SingleOutput& output) {
 }
 
 void Learner::learn_products(const SingleOutput& output, Marks& marks) {
-  const auto products = products_of(output);
+  const auto products = product_blocks_of(output);
   if (!products) return;
   const ValueId x = output.node.inputs[0], w = output.node.inputs[1], y = output.node.outputs[0];
   marks.multiplied[0][products->axis] = marks.multiplied[1][products->weight_axis] = true;

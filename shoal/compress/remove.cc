@@ -130,7 +130,7 @@ Result<Graph> masked(const Graph& graph, const Groups& groups, std::span<const s
   SHOAL_ASSIGN(const Narrowing narrowing, narrowing_of(graph, groups, units));
   passes::Rewriter rewriter(graph);
   for (const Node& node : graph.nodes()) {
-    const auto products = narrowing.touches(node) ? products_of(graph, node) : std::nullopt;
+    const auto products = narrowing.touches(node) ? product_blocks_of(graph, node) : std::nullopt;
     if (!products || !narrowing.touches(node.inputs[0])) {
       SHOAL_TRY(rewriter.copy(node));
       continue;

@@ -55,8 +55,8 @@ SingleOutput as_node(const SingleOutput& whole, const Tile& tile) {
 
 // The blocks that the slabs along one axis of the output read; nothing if they are no products, or
 // each reads all there is.
-std::optional<Products> blocks_along(const SingleOutput& output, size_t output_axis) {
-  Products products;
+std::optional<ProductBlocks> blocks_along(const SingleOutput& output, size_t output_axis) {
+  ProductBlocks products;
   products.output_axis = output_axis;
   for (int64_t index = 0; index < output.type.shape[output_axis]; ++index) {
     const auto tile = slab_of(output, output_axis, index);
@@ -119,10 +119,10 @@ std::optional<Tile> whole_of(const SingleOutput& output) {
   return output.node.op->split(output.node, output.operands, Region::whole(output.type.shape));
 }
 
-std::optional<Products> products_of(const SingleOutput& output) {
+std::optional<ProductBlocks> product_blocks_of(const SingleOutput& output) {
   if (!output.node.op->linear || output.operands.size() < 2) return std::nullopt;
   if (const auto along = ops::contraction_of(output.node, output.operands)) {
-    return Products{along->axis, along->weight_axis, 0, {{0, 0, along->length, {}}}};
+    return ProductBlocks{along->axis, along->weight_axis, 0, {{0, 0, along->length, {}}}};
   }
   for (size_t axis = 0; axis < output.type.shape.rank(); ++axis) {
     if (output.type.shape[axis] < 2) continue;
@@ -131,11 +131,11 @@ std::optional<Products> products_of(const SingleOutput& output) {
   return std::nullopt;
 }
 
-std::optional<Products> products_of(const Graph& graph, const Node& node) {
+std::optional<ProductBlocks> product_blocks_of(const Graph& graph, const Node& node) {
   const std::vector<bool> needed(node.outputs.size(), true);
   const auto output =
       single_output(node, graph.operands(node.inputs), graph.types(node.outputs), needed, 0);
-  return output ? products_of(*output) : std::nullopt;
+  return output ? product_blocks_of(*output) : std::nullopt;
 }
 
 }  // namespace shoal::compress

@@ -44,14 +44,14 @@ struct Block {
 
 // A product's blocks: one for a plain product, one per group for a grouped convolution. Blocks have
 // equal lengths and equally many outputs.
-struct Products {
+struct ProductBlocks {
   size_t axis = 0, weight_axis = 0;  // of inputs 0 and 1
   size_t output_axis = 0;            // that Block::outputs are indices of
   std::vector<Block> blocks;
 };
 
 // Nothing if the node is no product.
-std::optional<Products> products_of(const SingleOutput& output);
-std::optional<Products> products_of(const Graph& graph, const Node& node);
+std::optional<ProductBlocks> product_blocks_of(const SingleOutput& output);
+std::optional<ProductBlocks> product_blocks_of(const Graph& graph, const Node& node);
 
 }  // namespace shoal::compress

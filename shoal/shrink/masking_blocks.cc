@@ -105,7 +105,7 @@ class Builder {
   };
 
   Status add(const Node& node) {
-    const auto products = compress::products_of(network_, node);
+    const auto products = compress::product_blocks_of(network_, node);
     const auto read = products ? places_.find({node.inputs[0], products->axis}) : places_.end();
     if (read == places_.end()) return rewriter_.copy(node);
     std::vector<ValueId> inputs = rewriter_.map(node.inputs);

@@ -79,7 +79,7 @@ std::vector<Reader> readers_in(const Graph& graph) {
     const std::vector<bool> needed(node.outputs.size(), true);
     const auto output = compress::single_output(node, graph.operands(node.inputs),
                                                 graph.types(node.outputs), needed, 0);
-    const auto products = output ? compress::products_of(*output) : std::nullopt;
+    const auto products = output ? compress::product_blocks_of(*output) : std::nullopt;
     if (products) all.push_back({node, products->axis, products->weight_axis});
   }
   return all;
