@@ -48,7 +48,7 @@ Status send_piece(net::Channel& channel, uint64_t plan, uint64_t request, const 
   // Elements travel beside the message and not in it: protobuf would copy them.
   const net::Bytes payload = elements.bytes();
   return send(channel, message, std::span(&payload, 1), false,
-              std::min(deadline, now + std::chrono::steady_clock::duration(kTimeout)));
+              std::min(deadline, now + std::chrono::steady_clock::duration(kMessageTimeout)));
 }
 
 net::Deadline deadline_of(const message::Data& data) {

@@ -15,7 +15,7 @@ class Data;
 inline constexpr uint32_t kProtocolVersion = 3;
 
 // Timeout of one message. A peer that takes longer is treated as lost.
-inline constexpr std::chrono::seconds kTimeout{30};
+inline constexpr std::chrono::seconds kMessageTimeout{30};
 inline constexpr std::chrono::seconds kConnectTimeout{5};
 // For timing graphs on a small board.
 inline constexpr std::chrono::seconds kMeasureTimeout{600};
@@ -24,7 +24,7 @@ inline constexpr std::chrono::seconds kTrainTimeout{600};
 
 Status send(net::Channel& channel, const message::Message& message,
             std::span<const net::Bytes> payload = {}, bool urgent = false,
-            net::Deadline deadline = net::after(kTimeout));
+            net::Deadline deadline = net::after(kMessageTimeout));
 
 // kCorrupt if the control part is no message.
 Status parse(const net::Frame& frame, message::Message& message);

@@ -112,7 +112,8 @@ Result<PlanDeployer::Reply> PlanDeployer::announce(int worker, uint64_t plan,
   message::Message deploy;
   deploy.mutable_deploy()->set_plan(plan);
   deploy.mutable_deploy()->set_traced(traced);
-  return exchange(worker, deploy, encoded.assignments[static_cast<size_t>(worker)], kTimeout);
+  return exchange(worker, deploy, encoded.assignments[static_cast<size_t>(worker)],
+                  kMessageTimeout);
 }
 
 // Talks to all of them at the same time. Returns the weights that they miss, of those that do, or
@@ -148,7 +149,7 @@ Status PlanDeployer::compare_clocks(int worker) {
   int64_t ahead = 0;
   for (int i = 0; i < kExchanges; ++i) {
     const auto begin = Clock::now();
-    SHOAL_ASSIGN(const Reply reply, exchange(worker, hello, {}, kTimeout));
+    SHOAL_ASSIGN(const Reply reply, exchange(worker, hello, {}, kMessageTimeout));
     const auto took = reply.at - begin;
     if (took >= quickest) continue;
     quickest = took;
@@ -183,7 +184,7 @@ Status PlanDeployer::restore_to(int worker, uint64_t plan, const EncodedPlan& en
   rejoin.mutable_rejoin()->set_worker(worker);
   for (int other : runner_.having(plan)) {
     const Turns held = turns({other});
-    SHOAL_TRY(exchange(other, rejoin, {}, kTimeout).status());
+    SHOAL_TRY(exchange(other, rejoin, {}, kMessageTimeout).status());
   }
   return links_.if_still(worker, link, [&] { runner_.restore(plan, worker); });
 }

@@ -139,7 +139,7 @@ class Runner {
 
  private:
   Clock::time_point next_moment() const {
-    const Clock::time_point tick = hub_.next_tick().value_or(net::after(kTimeout));
+    const Clock::time_point tick = hub_.next_tick().value_or(net::after(kMessageTimeout));
     return std::min(tick, reviver_.next().value_or(tick));
   }
 

@@ -77,7 +77,7 @@ Status WorkerProbe::exchange(const message::Message& question, net::Bytes payloa
 Result<WorkerState> WorkerProbe::state() {
   message::Message ask, reply;
   ask.mutable_ask();
-  SHOAL_TRY(exchange(ask, {}, net::after(kTimeout), reply));
+  SHOAL_TRY(exchange(ask, {}, net::after(kMessageTimeout), reply));
   if (!reply.has_state()) return named(Status(Code::kCorrupt, "it does not say how it is"));
   const message::State& state = reply.state();
   const int cores = static_cast<int>(std::min<uint32_t>(state.cores(), 1 << 16));
@@ -100,7 +100,7 @@ Result<double> WorkerProbe::round_trip(size_t bytes_there, size_t bytes_back) {
   echo.mutable_echo()->set_reply_bytes(bytes_back);
   const std::vector<std::byte> payload(bytes_there);
   const auto begin = Clock::now();
-  SHOAL_TRY(exchange(echo, payload, net::after(kTimeout), reply));
+  SHOAL_TRY(exchange(echo, payload, net::after(kMessageTimeout), reply));
   if (!reply.has_echo()) return named(Status(Code::kCorrupt, "it gives no echo"));
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }

@@ -47,8 +47,8 @@ class Ways {
 
   // The other worker connects. Returns its end.
   ChannelPtr arrive(net::Role role = net::Role::kWorker) {
-    ChannelPtr theirs =
-        *network_.transport("other", unhurried(), role)->connect("self", net::after(kTimeout));
+    ChannelPtr theirs = *network_.transport("other", unhurried(), role)
+                             ->connect("self", net::after(kMessageTimeout));
     arrived_.push_back(*door_->accept(net::Deadline::max()));
     EXPECT_TRUE(admit(arrived_.back(), OpenedBy::kPeer).ok());
     return theirs;

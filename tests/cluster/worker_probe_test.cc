@@ -180,12 +180,12 @@ TEST_F(WorkerProbes, LeaveOutWorkersThatCannotBeMeasured) {
 
 // Whatever a peer asks for, he gets an answer or a reason.
 TEST_F(WorkerProbes, SurviveQuestionsThatMakeNoSense) {
-  const auto channel = *asking_->connect("left", net::after(kTimeout));
+  const auto channel = *asking_->connect("left", net::after(kMessageTimeout));
   const auto ask_for = [&](const message::Message& question, const std::string& payload) {
     const net::Bytes bytes = bytes_of(payload);
     EXPECT_TRUE(send(*channel, question, std::span(&bytes, payload.empty() ? 0 : 1)).ok());
     message::Message reply;
-    EXPECT_TRUE(parse(*channel->receive(net::after(kTimeout)), reply).ok());
+    EXPECT_TRUE(parse(*channel->receive(net::after(kMessageTimeout)), reply).ok());
     return reply;
   };
   message::Message echo;
