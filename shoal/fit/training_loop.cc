@@ -208,12 +208,13 @@ std::optional<privacy::PrivacySpent> TrainingLoop::State::privacy() const {
 }
 
 Status TrainingLoop::State::compile_teacher(const Graph& teacher) {
-  SHOAL_ASSIGN(const Graph graph, up_to_scores(teacher));
+  SHOAL_ASSIGN(Graph graph, up_to_scores(teacher));
   const auto rows = static_cast<int64_t>(network_batch(options_));
   const TensorType scores{DType::kF32, {rows, classes_}};
   if (graph[graph.outputs()[0]].type != scores || input_type(graph) != input_type(network_)) {
     return invalid("the teacher does not have the inputs and classes of the network");
   }
+  SHOAL_ASSIGN(graph, passes::optimize(graph));  // norms are folded, activations fused
   SHOAL_ASSIGN(teacher_, device_.compile(graph));
   return {};
 }

@@ -3,17 +3,22 @@
 //
 // direct  by items alone (conv_direct.h)
 // tiles   a product by tiles (tiles.h), where the device has local memory. Weights are packed
-//         before: once if they are constant, otherwise in each run
+//         before: once if they are constant, otherwise in each run. The transpose of a stride is
+//         computed by phases (conv_phases.h)
+// winograd  fewer products for windows of 3 x 3 (winograd.h), where that is faster
 // matrix  the same in half precision, where the device has units for that (matrix.h)
 #include <algorithm>
+#include <limits>
 
 #include "shoal/gpu/conv_direct.h"
+#include "shoal/gpu/conv_phases.h"
 #include "shoal/gpu/functions.h"
 #include "shoal/gpu/makers.h"
 #include "shoal/gpu/matrix.h"
 #include "shoal/gpu/source.h"
 #include "shoal/gpu/tiles.h"
 #include "shoal/gpu/window_text.h"
+#include "shoal/gpu/winograd.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::gpu {
@@ -21,30 +26,7 @@ namespace {
 
 using Kind = Argument::Kind;
 
-// Rows of packed weights are loaded in fours.
-int64_t padded_rows(const ops::Convolution& conv) { return (conv.out_channels + 3) / 4 * 4; }
-
-// The order of k. Tap by tap, where a step has one tap only, so that an item finds the place of its
-// column once in a step; otherwise channel by channel, as weights are stored.
-bool is_by_taps(const ops::Convolution& conv) { return conv.in_channels % kMostDepth == 0; }
-
-// The left side of a product as [groups, k, rows], so that neighbours in memory are rows.
-Tensor tile_table(const TileProduct& product,
-                  const std::function<float(int64_t, int64_t, int64_t)>& element) {
-  const int64_t rows = (product.rows + 3) / 4 * 4;
-  Tensor table({DType::kF32, {product.batch, product.k, rows}});
-  for (int64_t z = 0; z < product.batch; ++z) {
-    for (int64_t row = 0; row < product.rows; ++row) {
-      for (int64_t k = 0; k < product.k; ++k) {
-        table.data<float>()[static_cast<size_t>((z * product.k + k) * rows + row)] =
-            element(z, row, k);
-      }
-    }
-  }
-  return table;
-}
-
-// The same table in scratch memory.
+// The table of weights that are computed, in scratch memory.
 Launch pack_launch(const NodeSpec& spec, const ConvForm& form) {
   const ops::Convolution& conv = form.conv;
   auto values = numbers_of(form);
@@ -117,50 +99,92 @@ const int group = z;
   return product;
 }
 
-// With weights that are computed, too.
-std::optional<Work> make_packed_tiles(const NodeSpec& spec, const ConvForm& form,
-                                      TileProduct product) {
+// A way to compute a convolution.
+struct Candidate {
+  double cycles = 0;
+  bool by_winograd = false;
+  size_t rank = 0;  // of the way to cut its products
+};
+
+// The best first, as far as costs tell.
+std::vector<Candidate> candidates_of(const NodeSpec& spec, const ConvForm& form,
+                                     const TileProduct& product) {
+  constexpr size_t kMostCuts = 6, kMostOfWinograd = 2;
+  std::vector<Candidate> all;
+  const auto add = [&](double cycles, bool by_winograd, size_t rank) {
+    if (cycles < std::numeric_limits<double>::infinity()) {
+      all.push_back({cycles, by_winograd, rank});
+    }
+  };
+  for (size_t rank = 0; rank < kMostCuts; ++rank) {
+    add(tile_cycles(product, spec.device, rank), false, rank);
+  }
+  for (size_t rank = 0; rank < kMostOfWinograd && !spec.in_half; ++rank) {
+    add(winograd_cycles(spec, form, rank), true, rank);
+  }
+  std::ranges::stable_sort(all, {}, &Candidate::cycles);
+  return all;
+}
+
+// By tiles. Weights that are computed are packed first.
+std::optional<Work> make_conv_tiles(const NodeSpec& spec, const ConvForm& form,
+                                    const PackedConv& conv, size_t rank) {
   std::vector<Argument> arguments = conv_arguments(spec);
+  TileProduct product = conv.product;
+  if (conv.element) {
+    arguments.push_back({Kind::kTable, 0, "packed"});
+    auto work = make_tiles(product, std::move(arguments), spec.device, rank);
+    if (work) {
+      work->tables.push_back(
+          [product, element = conv.element] { return tile_table(product, element); });
+    }
+    return work;
+  }
   arguments.push_back({Kind::kScratch, 0, "packed"});
   product.scratch = product.batch * product.k * padded_rows(form.conv);
-  auto work = make_tiles(product, std::move(arguments), spec.device);
-  if (work) work->launches.insert(work->launches.begin(), pack_launch(spec, form));
+  auto work = make_tiles(product, std::move(arguments), spec.device, rank);
+  if (work) work->launches.insert(work->launches.begin(), conv.pack);
   return work;
+}
+
+// Elements of constant weights; empty where they are computed.
+ConvElement element_of(const NodeSpec& spec, const ConvForm& form) {
+  if (spec.inputs[1].value == nullptr) return {};
+  return [w = *spec.inputs[1].value, form](int64_t z, int64_t row, int64_t k) {
+    const int64_t channels = form.conv.in_channels, taps = form.conv.taps();
+    const bool by_taps = is_by_taps(form.conv);
+    const int64_t c = by_taps ? k % channels : k / taps, tap = by_taps ? k / channels : k % taps;
+    return w.data<float>()[static_cast<size_t>(form.weight(z, row, c, tap))];
+  };
 }
 
 }  // namespace
 
 std::optional<Work> make_conv(const NodeSpec& spec) {
   const ConvForm form = conv_form(spec.node, spec.shape(0), spec.shape(1));
-  const ops::Convolution& conv = form.conv;
-  if (!is_small(conv.window)) return std::nullopt;
+  if (!is_small(form.conv.window)) return std::nullopt;
   const Operator* activation = ops::activation_of(spec.node).op;
   if (activation != nullptr && !is_unary(activation)) return std::nullopt;
-  const Tensor* weights = spec.inputs[1].value;
-  const TileProduct product = tile_product(spec, form);
-  if (weights == nullptr) {
-    auto work = make_packed_tiles(spec, form, product);
-    return work ? work : make_direct_conv(spec, form);
-  }
-  const auto element = [w = *weights, form](int64_t z, int64_t row, int64_t k) {
-    const int64_t channels = form.conv.in_channels, taps = form.conv.taps();
-    const bool by_taps = is_by_taps(form.conv);
-    const int64_t c = by_taps ? k % channels : k / taps, tap = by_taps ? k / channels : k % taps;
-    return w.data<float>()[static_cast<size_t>(form.weight(z, row, c, tap))];
-  };
-  if (spec.in_half) {
-    if (auto work = make_matrix(product, conv_arguments(spec), spec.device)) {
-      work->tables.push_back([=] { return matrix_table(product, element); });
+  PackedConv conv{tile_product(spec, form), element_of(spec, form), {}};
+  if (spec.in_half && conv.element) {
+    if (auto work = make_matrix(conv.product, conv_arguments(spec), spec.device)) {
+      if (spec.rank > 0) return std::nullopt;
+      work->tables.push_back([product = conv.product, element = conv.element] {
+        return matrix_table(product, element);
+      });
       return work;
     }
   }
-  std::vector<Argument> arguments = conv_arguments(spec);
-  arguments.push_back({Kind::kTable, 0, "packed"});
-  if (auto work = make_tiles(product, std::move(arguments), spec.device)) {
-    work->tables.push_back([=] { return tile_table(product, element); });
-    return work;
+  if (!conv.element) conv.pack = pack_launch(spec, form);
+  if (auto phased = phased_conv(spec, form)) conv = *std::move(phased);
+  const std::vector<Candidate> candidates = candidates_of(spec, form, conv.product);
+  if (spec.rank < candidates.size()) {
+    const auto& [cycles, by_winograd, rank] = candidates[spec.rank];
+    auto work =
+        by_winograd ? make_winograd(spec, form, rank) : make_conv_tiles(spec, form, conv, rank);
+    if (work) return work;
   }
-  return make_direct_conv(spec, form);
+  return spec.rank == 0 ? make_direct_conv(spec, form) : std::nullopt;
 }
 
 }  // namespace shoal::gpu

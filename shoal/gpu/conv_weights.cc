@@ -114,7 +114,8 @@ std::optional<Work> make_conv_weights(const NodeSpec& spec) {
   if (!is_small(conv.window)) return std::nullopt;
   const std::vector<Argument> arguments{
       {Kind::kInput, 0, "x"}, {Kind::kInput, 1, "dy"}, {Kind::kOutput, 0, "y"}};
-  std::optional<Work> work = make_tiles(tile_product(conv), arguments, spec.device);
+  std::optional<Work> work = make_tiles(tile_product(conv), arguments, spec.device, spec.rank);
+  if (!work && spec.rank > 0) return std::nullopt;
   if (!work) work = Work{"lines", {lines_launch(conv, arguments, spec.device)}};
   if (spec.outputs.size() < 2) return work;
   const int64_t channels = spec.shape(1)[1], plane = conv.output_plane();

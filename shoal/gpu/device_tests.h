@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "shoal/base/random.h"
+#include "shoal/cpu/cpu.h"
 #include "shoal/device/hybrid.h"
 #include "shoal/gpu/options.h"
 #include "shoal/gpu/precision.h"
@@ -22,6 +23,7 @@
 #include "shoal/ops/find.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/testing.h"
+#include "shoal/passes/passes.h"
 
 namespace shoal::gpu {
 
@@ -318,6 +320,82 @@ TEST_P(GpuDevice, ReducesInLocalMemory) {
   for (size_t i = 0; i < want.size(); ++i) {
     SCOPED_TRACE(i);
     expect_near(got[i], want[i], 1e-5f * std::max(1.0f, largest(want[i])));
+  }
+}
+
+// Strides of 2 and 3, phases without taps and of unequal length, groups, dilation, and weights that
+// are computed.
+TEST_P(GpuDevice, TransposesByPhases) {
+  const std::string layers = R"(
+    const b f32[24] = random(2)
+    c = ConvTranspose(x, w, b) strides=[2,2] pads=[1,1,1,1]
+    d = ConvTranspose(x, w) strides=[3,2] pads=[0,1,1,0] output_padding=[1,1]
+    e = ConvTranspose(x, w) strides=[2,2] dilations=[2,1] group=2
+    const v f32[32,20,2,2] = random(4)
+    f = ConvTranspose(x, v) strides=[2,2]
+    g = ConvTranspose(x, v) strides=[3,3]
+    output c
+    output d
+    output e
+    output f
+    output g)";
+  for (const bool is_constant : {true, false}) {
+    SCOPED_TRACE(is_constant);
+    const Graph graph = parsed(is_constant ? R"(
+    input x f32[2,32,7,9]
+    const w f32[32,24,3,3] = random(1))" + layers
+                                           : R"(
+    input w f32[32,24,3,3]
+    const x f32[2,32,7,9] = random(3))" + layers);
+    const Tensor input = random_tensor(is_constant ? Shape{2, 32, 7, 9} : Shape{32, 24, 3, 3});
+    const auto executable = device_of({.local_memory = GpuLocalMemory::kOn})->compile(graph);
+    ASSERT_TRUE(executable.ok()) << executable.status().message();
+    const std::vector<Tensor> want = reference_answers(graph, input);
+    const std::vector<Tensor> got = answers(**executable, input);
+    for (size_t i = 0; i < want.size(); ++i) {
+      SCOPED_TRACE(i);
+      EXPECT_TRUE((*executable)->kernel_of(i).name.starts_with("tiles"));
+      expect_near(got[i], want[i], 1e-5f * largest(want[i]));
+    }
+  }
+}
+
+// Weights that are constant, as in inference, and that are computed, as in training; the transpose
+// is the gradient for x. No tile divides the images.
+TEST_P(GpuDevice, ConvolvesByWinograd) {
+  const std::string layers = R"(
+    const b f32[96] = random(2)
+    c = Conv(x, w, b) pads=[1,1,1,1]
+    r = Relu(c)
+    d = ConvTranspose(r, w) pads=[1,1,1,1]
+    e = Add(d, x)
+    output r
+    output e)";
+  const Tensor x = random_tensor({1, 128, 33, 32}), w = random_tensor({96, 128, 3, 3});
+  for (const bool is_constant : {true, false}) {
+    SCOPED_TRACE(is_constant);
+    const Graph graph = parsed(is_constant ? R"(
+    input x f32[1,128,33,32]
+    const w f32[96,128,3,3] = random(1))" + layers
+                                           : R"(
+    input w f32[96,128,3,3]
+    const x f32[1,128,33,32] = random(3))" + layers);
+    const Graph fused = *passes::optimize(graph);
+    const Tensor& input = is_constant ? x : w;
+    const auto executable =
+        device_of({.local_memory = GpuLocalMemory::kOn})->compile(is_constant ? fused : graph);
+    ASSERT_TRUE(executable.ok()) << executable.status().message();
+    size_t by_winograd = 0;
+    for (size_t n = 0; n < (*executable)->graph().nodes().size(); ++n) {
+      by_winograd += (*executable)->kernel_of(n).name == "winograd" ? 1 : 0;
+    }
+    EXPECT_EQ(by_winograd, 2u);
+    const std::vector<Tensor> want = answers(**make_cpu_device()->compile(graph), input);
+    const std::vector<Tensor> got = answers(**executable, input);
+    for (size_t i = 0; i < want.size(); ++i) {
+      SCOPED_TRACE(i);
+      expect_near(got[i], want[i], 3e-5f * largest(want[i]));
+    }
   }
 }
 

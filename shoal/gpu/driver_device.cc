@@ -1,6 +1,10 @@
 #include "shoal/gpu/driver_device.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "shoal/gpu/lower.h"
+#include "shoal/gpu/tune.h"
 
 namespace shoal::gpu {
 namespace {
@@ -16,7 +20,12 @@ class DriverDevice final : public Device {
   }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(Graph lowered, gpu::lowered(graph));
-    SHOAL_ASSIGN(Plan plan, make_plan(std::move(lowered), options_));
+    MeasureNodes measure;
+    if (options_.tunes && info_.traces) {
+      measure = [this](Plan plan) { return measure_nodes(std::move(plan)); };
+    }
+    const Ranks ranks = ranks_for(lowered, options_, tuning_, measure);
+    SHOAL_ASSIGN(Plan plan, make_plan(std::move(lowered), options_, ranks));
     return driver_->compile(std::move(plan));
   }
   Result<MemoryUse> memory_of(const Graph& graph) override {
@@ -27,9 +36,32 @@ class DriverDevice final : public Device {
   Result<DeviceValue> upload(const Tensor& tensor) override { return driver_->upload(tensor); }
 
  private:
+  // Of several runs, the fastest of each node: the first one warms up.
+  Result<std::vector<double>> measure_nodes(Plan plan) const {
+    constexpr int kRuns = 5;
+    SHOAL_ASSIGN(const auto executable, driver_->compile(std::move(plan)));
+    const Graph& graph = executable->graph();
+    std::vector<DeviceValue> inputs;
+    for (ValueId id : graph.inputs()) {
+      SHOAL_ASSIGN(DeviceValue value, driver_->upload(Tensor(graph[id].type)));
+      inputs.push_back(std::move(value));
+    }
+    std::vector<double> seconds(graph.nodes().size(), std::numeric_limits<double>::infinity());
+    for (int run = 0; run < kRuns; ++run) {
+      Trace trace;
+      SHOAL_TRY(executable->run_values(inputs, {}, {.trace = &trace}));
+      for (const TraceEvent& event : trace) {
+        const std::chrono::duration<double> took = event.end - event.begin;
+        if (run > 0) seconds[event.node] = std::min(seconds[event.node], took.count());
+      }
+    }
+    return seconds;
+  }
+
   const std::unique_ptr<const Driver> driver_;
   const PlanOptions options_;
   const DeviceInfo info_;
+  Tuning tuning_{options_.tuning};
 };
 
 }  // namespace

@@ -61,6 +61,14 @@ Options options_of(std::string_view kind, const DeviceName& name) {
   return options;
 }
 
+// Kernels are measured where the CPU's are, too, at length.
+template <class Options>
+Options options_of(std::string_view kind, const DeviceName& name, const DeviceOptions& device) {
+  Options options = options_of<Options>(kind, name);
+  options.tune = device.cpu.tune == Tune::kFull;
+  return options;
+}
+
 template <class Options>
 Result<Options> options_of(std::string_view kind, std::string_view name) {
   SHOAL_ASSIGN(const DeviceName parsed, parse_whole_name(kind, name));
@@ -79,7 +87,7 @@ void register_gpu(std::string_view kind, std::string_view api,
                    .make = [kind, make](std::string_view argument, const DeviceOptions& options)
                        -> Result<std::unique_ptr<Device>> {
                      SHOAL_ASSIGN(const DeviceName name, parse_device_name(kind, argument));
-                     SHOAL_ASSIGN(auto device, make(options_of<Options>(kind, name)));
+                     SHOAL_ASSIGN(auto device, make(options_of<Options>(kind, name, options)));
                      return with_cpu(std::move(device), name, options);
                    }});
 }

@@ -16,6 +16,7 @@ struct NodeSpec {
   std::vector<TensorType> outputs;
   const Capabilities& device;
   bool in_half = false;
+  size_t rank = 0;  // among the ways to compute it: 0 is the best by its cost
 
   bool has(size_t input) const { return input < inputs.size() && inputs[input].given; }
   const Shape& shape(size_t input) const { return inputs[input].type.shape; }

@@ -11,12 +11,12 @@ using enum Storage;
 
 size_t index_of(ValueId id) { return static_cast<size_t>(id); }
 
-Status add_steps(const PlanOptions& options, Plan& plan) {
-  for (const Node& node : plan.graph.nodes()) {
-    const bool in_half = options.precision == GpuPrecision::kF16 && is_layer(node.op) &&
-                         std::ranges::find(options.f32_layers, plan.graph[node.outputs[0]].name) ==
-                             options.f32_layers.end();
-    std::optional<Work> work = work_of(plan.graph, node, options.device, in_half);
+Status add_steps(const PlanOptions& options, const Ranks& ranks, Plan& plan) {
+  for (size_t n = 0; n < plan.graph.nodes().size(); ++n) {
+    const Node& node = plan.graph.nodes()[n];
+    const bool in_half = is_in_half(plan.graph, node, options);
+    const size_t rank = n < ranks.size() ? ranks[n] : 0;
+    std::optional<Work> work = work_of(plan.graph, node, options.device, in_half, rank);
     if (!work) {
       return Status(Code::kUnsupported,
                     place_of(plan.graph, node) + " is not for " + options.device_name);
@@ -162,14 +162,20 @@ std::string Plan::hungriest() const {
   return place;
 }
 
-Result<Plan> make_plan(Graph graph, const PlanOptions& options) {
+bool is_in_half(const Graph& graph, const Node& node, const PlanOptions& options) {
+  return options.precision == GpuPrecision::kF16 && is_layer(node.op) &&
+         std::ranges::find(options.f32_layers, graph[node.outputs[0]].name) ==
+             options.f32_layers.end();
+}
+
+Result<Plan> make_plan(Graph graph, const PlanOptions& options, const Ranks& ranks) {
   Plan plan;
   plan.graph = std::move(graph);
   // Offsets of f16 are half of those that are planned.
   const bool may_shrink = options.precision == GpuPrecision::kF16;
   plan.memory = plan_memory(plan.graph, may_shrink ? 2 * options.alignment : options.alignment);
   plan.storage.assign(plan.graph.value_count(), kF32);
-  SHOAL_TRY(add_steps(options, plan));
+  SHOAL_TRY(add_steps(options, ranks, plan));
   choose_storage(options, plan);
   return plan;
 }

@@ -1,6 +1,7 @@
 // A graph as launches on a device: what is decided before an API is called.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,10 +16,12 @@ namespace shoal::gpu {
 // What a plan depends on beside the graph.
 struct PlanOptions {
   Capabilities device;
-  std::string device_name;  // for messages
+  std::string device_name = {};  // for messages
   GpuPrecision precision = GpuPrecision::kF32;
-  std::vector<std::string> f32_layers;  // by the names of their outputs
-  int64_t alignment = 1;                // of values, in bytes
+  std::vector<std::string> f32_layers = {};  // by the names of their outputs
+  int64_t alignment = 1;                     // of values, in bytes
+  std::filesystem::path tuning = {};         // the file of what was measured; empty: none
+  bool tunes = false;                        // measures what is not known (tune.h)
 };
 
 struct Plan {
@@ -56,8 +59,14 @@ struct ConstantUse {
   std::string place;
 };
 
+// Of the ways to compute nodes, by node; nodes behind the last one have the first.
+using Ranks = std::vector<size_t>;
+
 // REQUIRES: the graph is lowered. Fails with kUnsupported where a node has no work.
-Result<Plan> make_plan(Graph graph, const PlanOptions& options);
+Result<Plan> make_plan(Graph graph, const PlanOptions& options, const Ranks& ranks = {});
+
+// Whether a layer is computed in half precision.
+bool is_in_half(const Graph& graph, const Node& node, const PlanOptions& options);
 
 // The constants that are needed on the device, each once: not the shape of a Reshape.
 std::vector<ConstantUse> constants_of(const Plan& plan);

@@ -123,10 +123,10 @@ TileProduct tile_product(const Product& product) {
   return tiles;
 }
 
-Work product_work(const NodeSpec& spec, const Product& product, std::vector<Argument> arguments) {
-  if (auto tiles = make_tiles(tile_product(product), arguments, spec.device)) {
-    return *std::move(tiles);
-  }
+std::optional<Work> product_work(const NodeSpec& spec, const Product& product,
+                                 std::vector<Argument> arguments) {
+  auto tiles = make_tiles(tile_product(product), arguments, spec.device, spec.rank);
+  if (tiles || spec.rank > 0) return tiles;
   auto values = numbers_of(product);
   const bool is_dot = product.a_step == 1 && product.b_row == 1 && product.b_step > 1;
   constexpr int64_t kShared = 128;
@@ -155,7 +155,7 @@ Work product_work(const NodeSpec& spec, const Product& product, std::vector<Argu
     launch.body = direct_body(product, rows, values);
     launch.groups[1] = (product.m + rows - 1) / rows;
   }
-  return {is_dot ? "dots" : "direct", {std::move(launch)}, {}, 0};
+  return Work{is_dot ? "dots" : "direct", {std::move(launch)}, {}, 0};
 }
 
 bool has_activation(const Operator* op) {

@@ -5,7 +5,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <unordered_map>
 
 #include "shoal/gpu/functions.h"
 
@@ -66,10 +65,7 @@ std::string joined(const std::array<int64_t, 3>& numbers) {
   return text_of(numbers[0]) + ", " + text_of(numbers[1]) + ", " + text_of(numbers[2]);
 }
 
-// All of a kernel but its name.
-struct KernelText {
-  std::string before, after;
-};
+}  // namespace
 
 // A buffer is passed with the place in it where the value begins: values are parts of one buffer.
 KernelText opencl_text(const Launch& launch) {
@@ -98,8 +94,6 @@ KernelText opencl_text(const Launch& launch) {
               "))) void ",
           "(" + parameters + ") {\n" + declarations + launch.body + "}\n" + end};
 }
-
-}  // namespace
 
 std::string text_of(int64_t number) { return std::to_string(number); }
 
@@ -170,19 +164,14 @@ Launch for_each_element(int64_t count, std::vector<Argument> arguments, std::str
   return launch;
 }
 
-Program opencl_program(std::span<const Launch> launches) {
-  Program program;
-  std::unordered_map<std::string, std::string> known;  // names by text
-  std::string kernels;
-  for (const Launch& launch : launches) {
-    const KernelText text = opencl_text(launch);
-    const auto [found, is_new] =
-        known.emplace(text.before + text.after, "k" + std::to_string(known.size()));
-    if (is_new) kernels += text.before + found->second + text.after;
-    program.names.push_back(found->second);
+std::string kernel_name(size_t place) { return "k" + std::to_string(place); }
+
+std::string opencl_program(std::span<const KernelText> kernels) {
+  std::string all;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    all += kernels[i].before + kernel_name(i) + kernels[i].after;
   }
-  program.source = std::string(kPrelude) + definitions_for(kernels) + kernels;
-  return program;
+  return std::string(kPrelude) + definitions_for(all) + all;
 }
 
 }  // namespace shoal::gpu

@@ -28,13 +28,15 @@ std::string offset_text(const Shape& shape, const ops::Strides& strides, std::st
 Launch for_each_element(int64_t count, std::vector<Argument> arguments, std::string body,
                         const Capabilities& device);
 
-// What is known of a program in OpenCL C: its source, and the kernel of each launch. Launches whose
-// kernels are equal share one.
-struct Program {
-  std::string source;
-  std::vector<std::string> names;  // by launch
+// A kernel in OpenCL C, but for its name, which is between the two.
+struct KernelText {
+  std::string before, after;
 };
 
-Program opencl_program(std::span<const Launch> launches);
+KernelText opencl_text(const Launch& launch);
+
+// A program of these kernels, and the name of a kernel in it by its place.
+std::string opencl_program(std::span<const KernelText> kernels);
+std::string kernel_name(size_t place);
 
 }  // namespace shoal::gpu

@@ -114,16 +114,17 @@ TEST(OffsetText, WalksAsLoopsDo) {
   }
 }
 
-TEST(OpenclProgram, SharesEqualKernels) {
+TEST(OpenclProgram, HasItsKernelsAndWhatTheyCall) {
   const Launch one =
       for_each_element(100, {{Argument::Kind::kOutput, 0, "y"}},
                        "STORE(y, i, f_Relu(1.0f, 0.0f, 0.0f));\n", {.max_group_items = 64});
   Launch other = one;
   other.items[0] = 32;
-  const Program program = opencl_program(std::vector{one, other, one});
-  EXPECT_EQ(program.names, (std::vector<std::string>{"k0", "k1", "k0"}));
-  EXPECT_NE(program.source.find("float f_Relu(float x"), program.source.npos);
-  EXPECT_EQ(program.source.find("f_Tanh"), program.source.npos);
+  const std::string source = opencl_program(std::vector{opencl_text(one), opencl_text(other)});
+  EXPECT_NE(source.find("reqd_work_group_size(64, 1, 1))) void k0("), source.npos) << source;
+  EXPECT_NE(source.find("reqd_work_group_size(32, 1, 1))) void k1("), source.npos) << source;
+  EXPECT_NE(source.find("float f_Relu(float x"), source.npos);
+  EXPECT_EQ(source.find("f_Tanh"), source.npos);
 }
 
 TEST(ForEachElement, CoversAllWithGroupsThatTheDeviceAllows) {

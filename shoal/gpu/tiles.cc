@@ -88,13 +88,13 @@ double cost(const Cut& cut, const TileProduct& product, int64_t units) {
   return rounds * steps * std::max(alone, all) + join;
 }
 
-std::optional<Cut> choose(const TileProduct& product, const Capabilities& device) {
+// The ways to cut a product that are worth a try, the best first by their cost.
+std::vector<Cut> cuts_of(const TileProduct& product, const Capabilities& device) {
   // Gradients of weights have sums over all positions of all images, and few tiles.
   constexpr int64_t kVeryLong = 16'384;
   const int64_t most_parts = !device.groups_meet ? 1 : product.k < kVeryLong ? 32 : 128;
   constexpr int64_t kFew = 2;  // tiles for each unit: with more of them, the device is busy anyway
-  std::optional<Cut> best;
-  double least = std::numeric_limits<double>::infinity();
+  std::vector<std::pair<double, Cut>> all;
   for (const Tile& tile : kTiles) {
     const int64_t bytes = 2 * (a_elements(tile, product) + b_elements(tile, product)) *
                           static_cast<int64_t>(sizeof(float));
@@ -104,12 +104,16 @@ std::optional<Cut> choose(const TileProduct& product, const Capabilities& device
       const int64_t each = (steps + parts - 1) / parts;
       const Cut cut{tile, (steps + each - 1) / each};  // none is empty
       if (parts > 1 && cut.tiles(product) > kFew * device.compute_units) break;
-      const double time = cost(cut, product, std::max<int64_t>(device.compute_units, 1));
-      if (time < least) best = cut;
-      least = std::min(least, time);
+      all.emplace_back(cost(cut, product, std::max<int64_t>(device.compute_units, 1)), cut);
     }
   }
-  return best;
+  std::ranges::stable_sort(all, {}, &std::pair<double, Cut>::first);
+  constexpr double kWorse = 2;
+  std::vector<Cut> cuts;
+  for (const auto& [cycles, cut] : all) {
+    if (cycles <= kWorse * all.front().first) cuts.push_back(cut);
+  }
+  return cuts;
 }
 
 // The texts that bring a tile of one operand in: what is computed once, the loads into registers
@@ -247,13 +251,14 @@ std::string store_text(const Tile& tile, const TileProduct& product) {
   for (int64_t column = 0; column < tile.item_columns; column += count) {
     text += "{\nconst int j = b_origin + across * 4 + " +
             text_of(column / 4 * tile.across() * 4 + column % 4) + ";\nif (j < " +
-            text_of(product.columns) + ") {\n" + product.column_setup;
+            text_of(product.columns) + ") {\n" + product.column_setup +
+            (product.is_stored.empty() ? "{\n" : "if (" + product.is_stored + ") {\n");
     for (int64_t row = 0; row < tile.item_rows; ++row) {
       text += "{\nconst int r = a_origin + down * 4 + " +
               text_of(row / 4 * tile.down() * 4 + row % 4) + ";\nif (r < " + text_of(product.rows) +
               ") {\n" + store_row(product, sum_name(row, column / 4), column % 4, count) + "}\n}\n";
     }
-    text += "}\n}\n";
+    text += "}\n}\n}\n";
   }
   return text;
 }
@@ -367,19 +372,45 @@ $join$finish)",
                  {"finish", store_text(tile, product)}});
 }
 
-}  // namespace
-
-std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
-                               const Capabilities& device) {
-  // Of few columns a tile is mostly empty. Where k is long, its parts side by side are worth that:
-  // on an H200, 512 channels of 2 x 2 by 3 x 3 take 1.5 ms otherwise.
+// Of few columns a tile is mostly empty. Where k is long, its parts side by side are worth that: on
+// an H200, 512 channels of 2 x 2 by 3 x 3 take 1.5 ms otherwise.
+std::optional<Cut> cut_of(const TileProduct& product, const Capabilities& device, size_t rank) {
   constexpr int64_t kLeast = 16, kLong = 512;
   const int64_t least_columns = product.k < kLong ? kLeast : 1;
   if (!device.has_local_memory() || product.rows < kLeast || product.columns < least_columns ||
       product.k < kLeast) {
     return std::nullopt;
   }
-  const std::optional<Cut> cut = choose(product, device);
+  const std::vector<Cut> cuts = cuts_of(product, device);
+  return rank < cuts.size() ? std::optional(cuts[rank]) : std::nullopt;
+}
+
+}  // namespace
+
+Tensor tile_table(const TileProduct& product,
+                  const std::function<float(int64_t, int64_t, int64_t)>& element) {
+  const int64_t rows = (product.rows + 3) / 4 * 4;
+  Tensor table({DType::kF32, {product.batch, product.k, rows}});
+  for (int64_t z = 0; z < product.batch; ++z) {
+    for (int64_t row = 0; row < product.rows; ++row) {
+      for (int64_t k = 0; k < product.k; ++k) {
+        table.data<float>()[static_cast<size_t>((z * product.k + k) * rows + row)] =
+            element(z, row, k);
+      }
+    }
+  }
+  return table;
+}
+
+double tile_cycles(const TileProduct& product, const Capabilities& device, size_t rank) {
+  const std::optional<Cut> cut = cut_of(product, device, rank);
+  return cut ? cost(*cut, product, std::max<int64_t>(device.compute_units, 1))
+             : std::numeric_limits<double>::infinity();
+}
+
+std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
+                               const Capabilities& device, size_t rank) {
+  const std::optional<Cut> cut = cut_of(product, device, rank);
   if (!cut) return std::nullopt;
   const Tile& tile = cut->tile;
   Work work{.kernel = "tiles", .scratch = product.scratch};

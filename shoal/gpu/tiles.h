@@ -1,6 +1,7 @@
 // Products by tiles in local memory, for matrices and for convolutions alike.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -26,17 +27,28 @@ struct TileProduct {
   std::string at;            // the place in y of row `r` and column `j`
   // Statements that turn the float `value` of row `r` and column `j` into what y has at `at`.
   std::string finish;
-  bool in_fours = false;  // four columns, from a multiple of four on, are neighbours in y
-  int64_t scratch = 0;    // elements of scratch memory, from its first on, that others use
+  bool in_fours = false;       // four columns, from a multiple of four on, are neighbours in y
+  int64_t scratch = 0;         // elements of scratch memory, from its first on, that others use
+  std::string is_stored = {};  // whether column `j` is in y at all; empty: all are
 };
 
 // A step takes a divisor of this many k; where their number is a multiple of it, no step has k of
 // two runs of this length.
 inline constexpr int64_t kMostDepth = 32;
 
+// The left side of a product as [batch, k, rows], the rows in fours, so that neighbours in memory
+// are rows. `element` gives that of z, row and k.
+Tensor tile_table(const TileProduct& product,
+                  const std::function<float(int64_t z, int64_t row, int64_t k)>& element);
+
+// About how many cycles of a unit a product takes on all of them; infinity where make_tiles() would
+// give nothing.
+double tile_cycles(const TileProduct& product, const Capabilities& device, size_t rank = 0);
+
 // One of the arguments is `y`. Nothing where the device has no local memory, or the product is too
-// small to be cut.
+// small to be cut. There are several ways to cut it, those of a low rank the best by their cost;
+// nothing where there are no more than `rank`.
 std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
-                               const Capabilities& device);
+                               const Capabilities& device, size_t rank = 0);
 
 }  // namespace shoal::gpu

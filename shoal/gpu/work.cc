@@ -71,12 +71,6 @@ MakeWork maker_of(const Operator* op) {
   return is_binary(op) ? make_nary : nullptr;
 }
 
-// Kernels count elements in ints; the largest index that is computed is a little above the count.
-int64_t most_elements(const Capabilities& device) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2, kBytes = sizeof(float);
-  return std::min(kMost, device.max_argument_bytes / kBytes);
-}
-
 bool fits(const TensorType& type, const Capabilities& device) {
   const int64_t count = type.shape.count();
   return type.dtype == DType::kF32 && count > 0 && count <= most_elements(device);
@@ -112,17 +106,30 @@ bool is_setting(const Node& node, size_t input) {
 
 }  // namespace
 
+int64_t room_bytes(int64_t memory_bytes, int64_t largest_buffer) {
+  constexpr int64_t kShare = 8;
+  return std::min(memory_bytes / kShare, largest_buffer);
+}
+
+// The largest index that is computed is a little above the count.
+int64_t most_elements(const Capabilities& device) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2, kBytes = sizeof(float);
+  return std::min(kMost, device.max_argument_bytes / kBytes);
+}
+
 bool is_layer(const Operator* op) {
   const MakeWork make = maker_of(op);
   return make == make_conv || make == make_gemm || make == make_mat_mul;
 }
 
+bool has_choices(const Operator* op) { return is_layer(op) || maker_of(op) == make_conv_weights; }
+
 std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device,
-                            bool in_half) {
+                            bool in_half, size_t rank) {
   const MakeWork make = maker_of(node.op);
-  if (make == nullptr) return std::nullopt;
-  const NodeSpec spec{graph,  node,   graph.operands(node.inputs), graph.types(node.outputs),
-                      device, in_half};
+  if (make == nullptr || (rank > 0 && !has_choices(node.op))) return std::nullopt;
+  const NodeSpec spec{graph,   node, graph.operands(node.inputs), graph.types(node.outputs), device,
+                      in_half, rank};
   const bool is_renaming = make == make_reshape;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     const Operand& input = spec.inputs[i];

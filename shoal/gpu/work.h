@@ -36,6 +36,9 @@ struct Capabilities {
 
   int64_t compute_units = 1;  // that work at the same time
 
+  // Memory beside its values that a node may use where that makes it faster.
+  int64_t room_bytes = 0;
+
   MatrixUnits matrix_units = MatrixUnits::kNone;
 
   // What a group wrote before a fence and an atomic is seen by a group that comes to the atomic
@@ -48,6 +51,12 @@ struct Capabilities {
 
   bool has_local_memory() const { return local_bytes > 0; }
 };
+
+// Capabilities::room_bytes of a device with so much memory and buffers of this size at most.
+int64_t room_bytes(int64_t memory_bytes, int64_t largest_buffer);
+
+// The most elements of a value or of scratch memory: kernels count them in ints.
+int64_t most_elements(const Capabilities& device);
 
 // A buffer that a kernel reads or writes, under the name that its body has for it.
 struct Argument {
@@ -87,8 +96,14 @@ struct Work {
 // have, an empty tensor, or one whose elements an int cannot count. REQUIRES: `node` is of `graph`.
 //
 // Layers may be computed in half precision, if `in_half`; what has no weights is not concerned.
+//
+// There may be several ways to compute a node, the best by their costs first; nothing where there
+// are no more than `rank`.
 std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device,
-                            bool in_half = false);
+                            bool in_half = false, size_t rank = 0);
+
+// Whether there may be several ways to compute a node.
+bool has_choices(const Operator* op);
 
 // Whether a node has weights to multiply with, so that its precision can be chosen.
 bool is_layer(const Operator* op);

@@ -140,9 +140,13 @@ Status read_capabilities(const OpenClOptions& options, Context& context) {
   const cl_uint nvidia = nvidia_generation(context);
   const bool uses_local = options.local_memory == OpenClLocalMemory::kOn ||
                           (options.local_memory == OpenClLocalMemory::kAuto && kind == CL_LOCAL);
-  context.capabilities = {static_cast<int64_t>(items), uses_local ? static_cast<int64_t>(local) : 0,
-                          static_cast<int64_t>(units), matrix_units(options, nvidia),
-                          nvidia > 0 || (type & CL_DEVICE_TYPE_CPU) != 0};
+  context.capabilities = {.max_group_items = static_cast<int64_t>(items),
+                          .local_bytes = uses_local ? static_cast<int64_t>(local) : 0,
+                          .compute_units = static_cast<int64_t>(units),
+                          .room_bytes = gpu::room_bytes(context.description.memory_bytes,
+                                                        static_cast<int64_t>(largest)),
+                          .matrix_units = matrix_units(options, nvidia),
+                          .groups_meet = nvidia > 0 || (type & CL_DEVICE_TYPE_CPU) != 0};
   context.alignment = static_cast<int64_t>(align) / 8;
   context.largest_buffer = static_cast<int64_t>(largest);
   context.unified_memory = unified != CL_FALSE;
@@ -172,6 +176,7 @@ Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> a
   context->description = chosen.description;
   context->spare.limit(chosen.description.memory_bytes);
   context->programs = options.programs;
+  context->tunes = options.tune;
   context->precision = options.precision;
   context->f32_layers = options.f32_layers;
   SHOAL_TRY(read_capabilities(options, *context));

@@ -11,6 +11,7 @@
 #include "shoal/gpu/spare_buffers.h"
 #include "shoal/gpu/work.h"
 #include "shoal/opencl/handle.h"
+#include "shoal/opencl/kernels.h"
 #include "shoal/opencl/opencl.h"
 
 namespace shoal::opencl {
@@ -30,10 +31,12 @@ struct Context {
   int64_t largest_buffer = 0;  // in bytes
   bool unified_memory = false;
   std::filesystem::path programs;  // empty: programs are not kept
+  bool tunes = false;
   mutable gpu::SpareBuffers<BufferHandle> spare;
+  mutable gpu::KnownKernels<Kernel> known;
 
   gpu::PlanOptions plan_options() const {
-    return {capabilities, description.name, precision, f32_layers, alignment};
+    return {capabilities, description.name, precision, f32_layers, alignment, tuning_file(), tunes};
   }
 
   // `what` names the buffer or the layer in failures.
@@ -54,10 +57,15 @@ struct Context {
   }
   Status finish() const;
 
+  // What was measured on this device with this driver; empty: it is not kept.
+  std::filesystem::path tuning_file() const;
+  // The kernels of launches. Those that are not known are compiled, several programs at a time
+  // where there are many.
+  Result<std::vector<Kernel>> kernels_of(std::span<const gpu::Launch> launches) const;
   // The program from the folder of programs, or compiled. A failure has what the compiler says.
-  Result<ProgramHandle> build(const std::string& source) const;
+  Result<std::shared_ptr<Program>> build(std::string source) const;
   // Keeps the program for the next start. Where that fails, the next start compiles.
-  void keep(const std::string& source, cl_program program) const;
+  void keep(Program& program) const;
 };
 
 Result<std::vector<OpenClDescription>> describe_devices(const Api& api);

@@ -65,21 +65,19 @@ Result<std::unique_ptr<Executable>> ClExecutable::compile(std::shared_ptr<const 
 
 Status ClExecutable::build() {
   if (plan_.launches.empty()) return {};
-  gpu::Program program = gpu::opencl_program(plan_.launches);
-  source_ = std::move(program.source);
-  names_ = std::move(program.names);
-  SHOAL_ASSIGN(program_, context_->build(source_));
+  SHOAL_ASSIGN(kernels_, context_->kernels_of(plan_.launches));
   return {};
 }
 
 Status ClExecutable::complete(Frame& frame) const {
   frame.hosts.resize(plan_.graph.inputs().size() + plan_.graph.outputs().size());
   frame.bound.resize(plan_.launches.size());
-  for (const std::string& name : names_) {
+  for (const Kernel& kernel : kernels_) {
     cl_int error = CL_SUCCESS;
-    frame.kernels.emplace_back(context_->api,
-                               context_->api->clCreateKernel(program_.get(), name.c_str(), &error));
-    SHOAL_TRY(status_of(error, "kernel " + name));
+    frame.kernels.emplace_back(
+        context_->api,
+        context_->api->clCreateKernel(kernel.program->handle.get(), kernel.name.c_str(), &error));
+    SHOAL_TRY(status_of(error, "kernel " + kernel.name));
   }
   return {};
 }
@@ -88,9 +86,9 @@ void ClExecutable::wait_idle() const { static_cast<void>(context_->finish()); }
 
 // After a run: some drivers compile a kernel when it is launched, and would do so twice.
 void ClExecutable::has_run() {
-  if (is_kept_ || program_.get() == nullptr) return;
+  if (is_kept_) return;
   is_kept_ = true;
-  context_->keep(source_, program_.get());
+  for (const Kernel& kernel : kernels_) context_->keep(*kernel.program);
 }
 
 Result<cl_mem> ClExecutable::host_buffer(Frame& frame, size_t index, ValueId id) const {
@@ -152,7 +150,10 @@ Status ClExecutable::run_in(Frame& frame, std::span<const DeviceValue> inputs,
       SHOAL_TRY(context_->read(buffer, to));
     }
   }
-  return context_->finish();
+  // What was read last came after all else in the queue.
+  const bool is_idle = !outputs.empty() && outputs.back().host() != nullptr &&
+                       !outputs.back().host()->bytes().empty();
+  return is_idle ? Status() : context_->finish();
 }
 
 Status ClExecutable::run_steps(Frame& frame, const Spots& spots, const RunOptions& options) const {
@@ -174,8 +175,9 @@ Status ClExecutable::run_step(size_t node, Frame& frame, const Spots& spots, Tim
   const gpu::Plan::Step& step = plan_.steps[node];
   times.begin(node);
   for (size_t l = 0; l < step.count; ++l) {
-    SHOAL_TRY(launch(node, step.first + l, frame, spots, times)
-                  .at(place_of(plan_.graph, plan_.graph.nodes()[node])));
+    const Status status = launch(node, step.first + l, frame, spots, times);
+    // The text is for failures only: a launch takes microseconds.
+    if (!status.ok()) return status.at(place_of(plan_.graph, plan_.graph.nodes()[node]));
   }
   if (step.count > 0) return {};
   if (plan_.is_in_place(node)) return {};

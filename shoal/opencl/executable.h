@@ -1,4 +1,4 @@
-// A graph compiled for OpenCL. All kernels of a graph are one program. The queue is in order: runs
+// A graph compiled for OpenCL. Graphs share kernels that are equal. The queue is in order: runs
 // share the device in the order in which they were begun.
 #pragma once
 
@@ -49,10 +49,8 @@ class ClExecutable final : public gpu::PlanExecutable<Context, ClFrame> {
   Status bind(size_t node, size_t index, Frame& frame, const Spots& spots) const;
   Status copy(ValueId from, Spot to, const Spots& spots, Times& times) const;
 
-  std::string source_;
-  ProgramHandle program_;
-  std::vector<std::string> names_;  // of kernels, by launch
-  bool is_kept_ = false;            // the program, for the next start
+  std::vector<Kernel> kernels_;  // by launch
+  bool is_kept_ = false;         // all programs, for the next start
 };
 
 }  // namespace shoal::opencl

@@ -5,8 +5,10 @@
 
 #include <cstring>
 #include <fstream>
+#include <mutex>
 
 #include "shoal/base/temporary_folder.h"
+#include "shoal/base/usable_cores.h"
 #include "shoal/device/failover.h"
 #include "shoal/devices/devices.h"
 #include "shoal/gpu/device_tests.h"
@@ -229,6 +231,52 @@ TEST_F(OpenCl, CompilesOnceForEveryStart) {
   EXPECT_EQ(compilations, 3);
   start();
   EXPECT_EQ(compilations, 3);
+}
+
+int kernels_compiled = 0;
+
+// Graphs of one training have most kernels in common.
+TEST_F(OpenCl, CompilesEachKernelOnce) {
+  kernels_compiled = compilations = 0;
+  fake_->clCreateProgramWithSource = [](cl_context context, cl_uint count, const char** text,
+                                        const size_t* lengths, cl_int* error) -> cl_program {
+    static std::mutex mutex;
+    const std::scoped_lock lock(mutex);
+    ++compilations;
+    const std::string_view source(text[0], lengths[0]);
+    for (size_t at = 0; (at = source.find("__kernel", at)) != source.npos; ++at) ++kernels_compiled;
+    return faults.real->clCreateProgramWithSource(context, count, text, lengths, error);
+  };
+  const auto device = *make_device_over(fake_, {});
+  const auto compiled_for = [&](const std::string& graph) {
+    const int before = kernels_compiled;
+    const Tensor x = counted({1, 7});
+    const Graph parsed_graph = parsed(graph);
+    expect_near(answers(**device->compile(parsed_graph), x)[0],
+                reference_answers(parsed_graph, x)[0], 1e-5f);
+    return kernels_compiled - before;
+  };
+  const std::string product = R"(
+    input x f32[1,7]
+    const w f32[7,9] = random($)
+    y = MatMul(x, w)
+  )";
+  const auto with_weights = [&](char seed) {
+    return product.substr(0, product.find('$')) + seed + product.substr(product.find('$') + 1);
+  };
+  EXPECT_EQ(compiled_for(with_weights('1') + "output y"), 1);
+  EXPECT_EQ(compiled_for(with_weights('2') + "output y"), 0);
+  EXPECT_EQ(compiled_for(with_weights('2') + "z = Softmax(y)\noutput z"), 1);
+  // Many are compiled as several programs where there are several cores.
+  std::string chain = "input x7 f32[1,7]\n";
+  for (int i = 7; i < 27; ++i) {
+    const std::string n = std::to_string(i), next = std::to_string(i + 1);
+    chain += "const w" + n + " f32[" + n + "," + next + "] = random(" + n + ")\ny" + n +
+             " = MatMul(x" + n + ", w" + n + ")\nx" + next + " = Tanh(y" + n + ")\n";
+  }
+  compilations = 0;
+  EXPECT_EQ(compiled_for(chain + "output x27"), 40);
+  EXPECT_EQ(compilations, std::min<int>(5, static_cast<int>(usable_cores().size())));
 }
 
 INSTANTIATE_TEST_SUITE_P(OpenCl, GpuDevice, testing::Values(GpuMaker{"opencl", make_for_test}));

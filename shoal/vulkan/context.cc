@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "shoal/base/printable.h"
+#include "shoal/gpu/program_file.h"
 
 namespace shoal::vulkan {
 namespace {
@@ -188,6 +189,8 @@ Context::~Context() {
     staging->commands.reset();
   }
   spare_.clear();
+  known_.pipelines.clear();
+  known_.layouts.clear();
   if (device_ != nullptr) api_->vkDestroyDevice(device_, nullptr);
   if (instance_ != nullptr) api_->vkDestroyInstance(instance_, nullptr);
 }
@@ -249,6 +252,8 @@ Status Context::read_limits() {
       std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
   capabilities_.local_bytes = uses_local ? limits.maxComputeSharedMemorySize : 0;
   capabilities_.compute_units = compute_units(*api_, physical_, properties.deviceType);
+  capabilities_.room_bytes =
+      gpu::room_bytes(description_.memory_bytes, int64_t{limits.maxStorageBufferRange});
   capabilities_.groups_meet = true;  // by coherent buffers and barriers of the device's scope
   capabilities_.max_argument_bytes = limits.maxStorageBufferRange;
   capabilities_.max_arguments =
@@ -336,6 +341,12 @@ Result<uint32_t> Context::memory_type(uint32_t allowed, BufferUse use) const {
   }
   return Status(Code::kUnsupported,
                 description_.name + " has no memory of the kind that is needed");
+}
+
+std::filesystem::path Context::tuning_file() const {
+  if (options_.programs.empty()) return {};
+  const std::array<std::string_view, 1> key{identity_};
+  return gpu::program_file(options_.programs, key, ".tuning");
 }
 
 Result<Buffer> Context::make_buffer(size_t bytes, BufferUse use, std::string_view what) const {

@@ -13,6 +13,7 @@
 #include "shoal/gpu/plan.h"
 #include "shoal/gpu/spare_buffers.h"
 #include "shoal/vulkan/handle.h"
+#include "shoal/vulkan/pipelines.h"
 #include "shoal/vulkan/vulkan.h"
 
 namespace shoal::vulkan {
@@ -60,12 +61,18 @@ class Context {
   double tick_nanoseconds() const { return tick_nanoseconds_; }
   uint64_t tick_mask() const { return tick_mask_; }
   gpu::PlanOptions plan_options() const {
-    return {capabilities_, description_.name, options_.precision, options_.f32_layers, alignment_};
+    return {capabilities_, description_.name, options_.precision, options_.f32_layers,
+            alignment_,    tuning_file(),     options_.tune};
   }
   // Empty: programs are not kept.
   const std::filesystem::path& programs() const { return options_.programs; }
+  // What was measured on this device with this driver; empty: it is not kept.
+  std::filesystem::path tuning_file() const;
   // The device and its driver, as compiled programs depend on them.
   const std::string& identity() const { return identity_; }
+
+  // Kernels that were compiled.
+  KnownPipelines& known() const { return known_; }
 
   // `what` names the buffer or the layer in failures.
   Result<Buffer> make_buffer(size_t bytes, BufferUse use, std::string_view what) const;
@@ -131,6 +138,7 @@ class Context {
   std::string identity_;
   mutable Staging upload_, download_;
   mutable gpu::SpareBuffers<Buffer> spare_;
+  mutable KnownPipelines known_;
 };
 
 // What was written before is seen by what is read after, on the device.

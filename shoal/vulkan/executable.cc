@@ -32,7 +32,7 @@ Status VkExecutable::complete(Frame& frame) const {
   std::vector<VkDescriptorSetLayout> layouts;
   for (const gpu::Launch& launch : plan_.launches) {
     arguments += launch.arguments.size();
-    layouts.push_back(program_.layouts.at(launch.arguments.size()).set.get());
+    layouts.push_back(program_.layouts.at(launch.arguments.size())->set.get());
   }
   const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                   static_cast<uint32_t>(arguments)};
@@ -254,9 +254,9 @@ void VkExecutable::add_step(const Frame& frame, size_t node, VkCommandBuffer com
 void VkExecutable::add_launch(const Frame& frame, size_t index, VkCommandBuffer commands) const {
   const Api& api = context_->api();
   const gpu::Launch& launch = plan_.launches[index];
-  const VkPipelineLayout layout = program_.layouts.at(launch.arguments.size()).pipeline.get();
+  const VkPipelineLayout layout = program_.layouts.at(launch.arguments.size())->pipeline.get();
   api.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                        program_.pipelines[program_.of[index]].get());
+                        program_.pipelines[program_.of[index]]->get());
   api.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1,
                               &frame.sets[index], 0, nullptr);
   const int64_t most = context_->most_groups();

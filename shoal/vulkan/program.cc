@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstring>
+#include <functional>
 #include <optional>
 
+#include "shoal/base/thread_pool.h"
 #include "shoal/gpu/program_file.h"
 #include "shoal/vulkan/compiler.h"
 
@@ -19,9 +21,9 @@ struct Kept {
   Bytes cache;  // of the driver
 };
 
-std::filesystem::path file_of(const Context& context, const gpu::Shaders& shaders) {
+std::filesystem::path file_of(const Context& context, const std::vector<std::string>& sources) {
   std::vector<std::string_view> key{context.identity()};
-  key.insert(key.end(), shaders.sources.begin(), shaders.sources.end());
+  key.insert(key.end(), sources.begin(), sources.end());
   return gpu::program_file(context.programs(), key, ".vkbin");
 }
 
@@ -142,34 +144,76 @@ Result<PipelineHandle> make_pipeline(const Context& context, const Spirv& spirv,
   return PipelineHandle(context.api(), context.device(), pipeline);
 }
 
+// One for all kernels of the device with so many arguments.
+Result<std::shared_ptr<const Layout>> layout_for(const Context& context, size_t arguments) {
+  KnownPipelines& known = context.known();
+  const std::scoped_lock lock(known.mutex);
+  std::shared_ptr<const Layout>& layout = known.layouts[arguments];
+  if (layout == nullptr) {
+    SHOAL_ASSIGN(Layout made, make_layout(context, arguments));
+    layout = std::make_shared<const Layout>(std::move(made));
+  }
+  return layout;
+}
+
+// Calls f(0) ... f(count - 1), where there are many of them on all cores. Fails as the first does.
+Status for_each_at_once(size_t count, const std::function<Status(size_t)>& f) {
+  constexpr size_t kFew = 8;
+  std::vector<Status> statuses(count);
+  ThreadPool pool(count < kFew ? 1 : 0);
+  pool.parallel_for(static_cast<int64_t>(count), [&](int64_t index, int) {
+    statuses[static_cast<size_t>(index)] = f(static_cast<size_t>(index));
+  });
+  for (const Status& status : statuses) SHOAL_TRY(status);
+  return {};
+}
+
+Result<std::vector<Spirv>> compiled(const std::vector<std::string>& sources) {
+  std::vector<Spirv> shaders(sources.size());
+  SHOAL_TRY(for_each_at_once(sources.size(), [&](size_t i) -> Status {
+    SHOAL_ASSIGN(shaders[i], compile_glsl(sources[i]));
+    return {};
+  }));
+  return shaders;
+}
+
 }  // namespace
 
 Result<Program> build_program(const Context& context, std::span<const gpu::Launch> launches) {
   const gpu::Shaders shaders = gpu::glsl_shaders(launches);
+  Program program;
+  program.of = shaders.of;
+  std::vector<VkPipelineLayout> layouts(shaders.sources.size());
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const size_t arguments = launches[i].arguments.size();
+    SHOAL_ASSIGN(program.layouts[arguments], layout_for(context, arguments));
+    layouts[shaders.of[i]] = program.layouts[arguments]->pipeline.get();
+  }
+  program.pipelines = context.known().pipelines.find(shaders.sources);
+  std::vector<size_t> missing;
+  for (size_t i = 0; i < program.pipelines.size(); ++i) {
+    if (program.pipelines[i] == nullptr) missing.push_back(i);
+  }
+  if (missing.empty()) return program;
+  std::vector<std::string> sources;
+  for (size_t i : missing) sources.push_back(shaders.sources[i]);
   const bool is_keeping = !context.programs().empty();
-  const std::filesystem::path file = is_keeping ? file_of(context, shaders) : "";
-  std::optional<Kept> kept = is_keeping ? load(file, shaders.sources.size()) : std::nullopt;
+  const std::filesystem::path file = is_keeping ? file_of(context, sources) : "";
+  std::optional<Kept> kept = is_keeping ? load(file, sources.size()) : std::nullopt;
   const bool is_new = !kept;
   if (is_new) {
     kept.emplace();
-    for (const std::string& source : shaders.sources) {
-      SHOAL_ASSIGN(Spirv spirv, compile_glsl(source));
-      kept->shaders.push_back(std::move(spirv));
-    }
+    SHOAL_ASSIGN(kept->shaders, compiled(sources));
   }
   SHOAL_ASSIGN(const PipelineCacheHandle cache, make_cache(context, kept->cache));
-  Program program;
-  program.of = shaders.of;
-  program.pipelines.resize(shaders.sources.size());
-  for (size_t i = 0; i < launches.size(); ++i) {
-    const size_t arguments = launches[i].arguments.size();
-    PipelineHandle& pipeline = program.pipelines[program.of[i]];
-    if (!program.layouts.contains(arguments)) {
-      SHOAL_ASSIGN(program.layouts[arguments], make_layout(context, arguments));
-    }
-    if (pipeline.get() != VkPipeline{}) continue;
-    SHOAL_ASSIGN(pipeline, make_pipeline(context, kept->shaders[program.of[i]],
-                                         program.layouts[arguments].pipeline.get(), cache.get()));
+  SHOAL_TRY(for_each_at_once(missing.size(), [&](size_t i) -> Status {
+    SHOAL_ASSIGN(PipelineHandle made,
+                 make_pipeline(context, kept->shaders[i], layouts[missing[i]], cache.get()));
+    program.pipelines[missing[i]] = std::make_shared<const PipelineHandle>(std::move(made));
+    return {};
+  }));
+  for (size_t i = 0; i < missing.size(); ++i) {
+    context.known().pipelines.add(sources[i], program.pipelines[missing[i]]);
   }
   if (is_keeping && is_new) keep(context, file, kept->shaders, cache.get());
   return program;

@@ -31,6 +31,9 @@ struct VulkanOptions {
   GpuLocalMemory local_memory = GpuLocalMemory::kAuto;
   // Folder for compiled programs, so that the next start need not compile. Empty: none.
   std::filesystem::path programs = {};
+  // Measures the ways to compute each layer when it is compiled, and keeps what is fastest in that
+  // folder. Without, what was measured before is used, and otherwise an estimate.
+  bool tune = false;
 };
 
 // A device that Vulkan offers.
