@@ -108,7 +108,7 @@ void HubSession::forget(int worker) {
     lost_norms_.push_back(carried->second);
     carried_.erase(carried);
   }
-  if (saving_) saving_->awaited.erase(worker);
+  if (saving_ && saving_->awaited.erase(worker) > 0 && needs_all_parts_) saving_.reset();
   finish_checkpoint();
 }
 
@@ -222,7 +222,8 @@ Status HubSession::merge(int64_t step) {
   const auto pull = std::make_shared<const std::vector<std::byte>>(
       encode(ToWorker(PullMessage{step, rate, outer, std::move(merged.message)})));
   for (const int worker : hub_.workers()) letters_.push_back({worker, pull, {}});
-  if (save_every_ > 0 && !saving_ && step + 1 >= saved_ + save_every_) begin_checkpoint(step + 1);
+  const int64_t last = saved_.value_or(0);
+  if (save_every_ > 0 && !saving_ && step + 1 >= last + save_every_) begin_checkpoint(step + 1);
   return {};
 }
 
@@ -239,6 +240,7 @@ void HubSession::carry_out() {
         send_state(action);
         break;
       case Kind::kAssign:
+        if (save_every_ > 0 && !saved_) begin_checkpoint(action.step);
         send(action.worker, assignment_of(action));
         letters_.back().assigned = assignment_of(action);
         break;

@@ -64,11 +64,15 @@ class HubSession {
   const Replica& replica() const { return replica_; }
   uint64_t hash() const { return hash_of_learned(replica_.trainer()); }
 
-  // Makes a checkpoint after every so many steps, or more where a worker takes so long to send its
-  // part; 0: none.
-  void save_every(int64_t steps) { save_every_ = steps; }
+  // Makes a checkpoint when the first step begins, which keeps its plan, and after every so many
+  // steps, or more where a worker takes so long to send its part; 0: none. A worker that is lost
+  // meanwhile has no part in it; where all parts are `needed`, the checkpoint is given up instead.
+  void save_every(int64_t steps, bool needed = false) {
+    save_every_ = steps;
+    needs_all_parts_ = needed;
+  }
   // What another process needs to go on from a step, once all workers have sent their parts;
-  // nothing where none was made since the last call. A worker that is lost meanwhile has no part.
+  // nothing where none was made since the last call.
   using State = std::map<std::string, Tensor>;
   std::optional<State> take_checkpoint() { return std::exchange(checkpoint_, std::nullopt); }
   // For a session in which nothing has happened. kCorrupt for a state of another run.
@@ -116,7 +120,9 @@ class HubSession {
     State state = {};
     std::set<int> awaited = {};  // workers
   };
-  int64_t save_every_ = 0, saved_ = 0;  // the second: the step of the last checkpoint
+  int64_t save_every_ = 0;
+  bool needs_all_parts_ = false;
+  std::optional<int64_t> saved_ = {};  // the step of the last checkpoint
   std::optional<Saving> saving_;
   std::optional<State> checkpoint_;
   std::map<int, State> codecs_;    // of a checkpoint, for workers that do not have them yet
