@@ -20,8 +20,7 @@ using federated::RoundReport;
 
 double peak_mb() { return static_cast<double>(peak_memory_bytes()) / (1 << 20); }
 
-Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, learn::CodecKind codec,
-             double seconds) {
+Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, double seconds) {
   const Figures& figures = outcome.figures;
   Json top1s = Json::array();
   for (const RoundReport& round : figures.history) {
@@ -40,7 +39,7 @@ Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, lea
           {"left", figures.left},
           {"failed", figures.failed},
           {"bytes", figures.bytes},
-          {"codec", std::string(learn::name_of(codec))},
+          {"codec", std::string(learn::name_of(figures.codec))},
           {"report_bytes", figures.report_bytes},
           {"seconds", seconds},
           {"virtual_seconds", figures.virtual_seconds},
@@ -91,7 +90,7 @@ Outcome train_federated(const TrainFlags& flags) {
   if (!outcome.ok()) return fail(Doing::kTrain, outcome.status());
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   if (flags.json) {
-    std::printf("%s\n", to_json(*outcome, flags.federated, *codec, taken.count()).dump().c_str());
+    std::printf("%s\n", to_json(*outcome, flags.federated, taken.count()).dump().c_str());
   } else {
     print(outcome->figures, taken.count());
   }

@@ -30,7 +30,7 @@ Result<double> message_bytes(const learn::CodecOptions& codec, const Graph& netw
   for (const ValueId id : step.parameters) types.gradients.push_back(network[id].type);
   for (const ValueId id : step.statistics) types.statistics.push_back(network[id].type);
   SHOAL_ASSIGN(const learn::StepCodec made, learn::StepCodec::create(codec, std::move(types)));
-  return static_cast<double>(made.bytes()) + kMessageBytes;
+  return static_cast<double>(made.bytes(false)) + kMessageBytes;  // as most steps are
 }
 
 // Which workers train, with which codec, and what that should take.

@@ -431,7 +431,7 @@ void add_chaos(Command& app, Action& action) {
   Option* train = command->add_flag("--train", flags->train,
                                     "Workers learn a network, in place of answering requests");
   command->add_option("--codec", flags->codec, "How their gradients travel, as in shoal train")
-      ->check(one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk"}))
+      ->check(one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive"}))
       ->needs(train)
       ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");

@@ -104,8 +104,8 @@ class Hub {
   // The worker is gone, or wants to leave.
   void lose(int worker, Time now);
   void tick(Time now);
-  // Ends the run after this step.
-  void stop() { options_.steps = std::min(options_.steps, step_ + 1); }
+  // Ends the run after this step, and so many more.
+  void stop(int64_t more = 0) { options_.steps = std::min(options_.steps, step_ + 1 + more); }
 
   // When tick() should be called if nothing else happens; nothing if the run is over.
   std::optional<Time> next_tick() const;
@@ -113,6 +113,7 @@ class Hub {
   std::vector<HubAction> take_actions();
 
   int64_t step() const { return step_; }  // the one that is computed, from 0
+  int64_t steps() const { return options_.steps; }
   bool is_over() const { return over_; }
   std::vector<int> workers() const;
   // Seconds per micro-batch, the median of the last ones; 0 before the first.

@@ -7,6 +7,9 @@
 // a run that goes on from there learns, bit by bit, what the undisturbed one learns, if its shares
 // are the same (HubOptions::fixed_shares, whose plan is in the checkpoint, or an exact codec) and
 // it waits for all workers that the checkpoint has (workers_in()).
+//
+// Statistics of norms travel in the last steps before a checkpoint and before the end, which need
+// them, and are then the means of these steps. Nothing that is learned depends on them.
 #pragma once
 
 #include <functional>
@@ -40,7 +43,8 @@ class HubSession {
   void join(int worker, Time now);
   void lose(int worker, Time now);
   void tick(Time now);
-  void stop() { hub_.stop(); }  // after this step
+  // Ends the run after this step, or after the next where statistics have to be measured.
+  void stop();
   // A message of a worker. One that no worker sends costs the worker its place: see dropped.
   void handle(int worker, std::span<const std::byte> message, Time now);
 
@@ -84,12 +88,13 @@ class HubSession {
 
  private:
   HubSession(Replica replica, Merger merger, const HubOptions& hub, Rate rate,
-             const ExchangeOptions& exchange)
+             const ExchangeOptions& exchange, int64_t averaged_steps)
       : exchange_(exchange),
         hub_(hub),
         replica_(std::move(replica)),
         merger_(std::move(merger)),
-        rate_(std::move(rate)) {}
+        rate_(std::move(rate)),
+        averaged_steps_(averaged_steps) {}
   Status take(int worker, const ToHub& message, Time now);
   Status take_push(int worker, const PushMessage& push, Time now);
   Status take_applied(int worker, const AppliedMessage& applied, Time now);
@@ -104,6 +109,8 @@ class HubSession {
   Status merge(int64_t step);
 
   AssignMessage assignment_of(const HubAction& action) const;
+  void begin_step(int64_t step);
+  StatisticsUse statistics_in(int64_t step) const;
 
   ExchangeOptions exchange_;
   Hub hub_;
@@ -114,6 +121,10 @@ class HubSession {
   std::vector<double> losses_;
   std::vector<double> computed_seconds_;
   double longest_ = 0;  // of this step
+  // Of this step, which may be nothing yet; and the steps whose statistics are averaged.
+  std::optional<std::pair<int64_t, StatisticsUse>> statistics_;
+  int64_t averaged_steps_ = 1;
+  bool stopped_ = false;
   int64_t differing_ = 0;
   struct Saving {
     int64_t step = 0;

@@ -1,5 +1,7 @@
 #include "shoal/learn/run/small_task.h"
 
+#include <algorithm>
+
 #include "shoal/base/random.h"
 #include "shoal/ops/ops.h"
 
@@ -16,6 +18,13 @@ Graph SmallTask::network() const {
     x = *graph.add(ops::gemm, {x, w, b}, {{"transB", int64_t{1}}}, name);
   };
   layer("fc1", inputs, hidden);
+  if (has_norm) {
+    Tensor zeros({DType::kF32, {hidden}}), ones({DType::kF32, {hidden}});
+    std::ranges::fill(ones.data<float>(), 1.0f);
+    x = *graph.add(ops::batch_normalization,
+                   {x, graph.add_constant("scale", ones), graph.add_constant("shift", zeros),
+                    graph.add_constant("mean", zeros), graph.add_constant("variance", ones)});
+  }
   x = *graph.add(ops::relu, {x});
   layer("fc2", hidden, classes);
   graph.mark_output(x);

@@ -11,6 +11,7 @@ namespace shoal::learn {
 
 struct SmallTask {
   int64_t samples = 2, inputs = 5, hidden = 4, classes = 3;  // samples: of a micro-batch
+  bool has_norm = false;                                     // behind the first layer
 
   Graph network() const;
   Result<MicroBatch> examples(int64_t step, int64_t number) const;
