@@ -83,7 +83,6 @@ class Trainer {
   const std::vector<Tensor>& weights() const { return weights_; }
   // What is measured and not learned, as it is now.
   const std::vector<Tensor>& statistics() const { return statistics_; }
-  const std::vector<std::string>& statistic_names() const { return statistic_names_; }
   double penalty() const { return penalty_; }  // of the weights before the last update
   // The memory that a step takes on the device.
   MemoryUse memory() const;

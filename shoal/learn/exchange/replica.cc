@@ -18,18 +18,19 @@ std::vector<Tensor> scaled(std::span<const Tensor> tensors, double factor) {
   return copies;
 }
 
-// Of each statistic of the trainer, as its norm in the network has it.
+// Of each statistic of the trainer, as its norm has it: a mean and a variance of each norm that is
+// trained, in the order of the network (train/step_graph.cc).
 std::vector<double> momenta_of(const Graph& network, const train::Trainer& trainer) {
   constexpr float kDefault = 0.9f;  // ONNX
-  std::map<std::string, double> by_name;
-  for (const Node& node : network.nodes()) {
-    if (node.op != &ops::batch_normalization) continue;
-    for (const size_t input : {3, 4}) {
-      by_name[network[node.inputs[input]].name] = double{node.real("momentum", kDefault)};
-    }
-  }
+  constexpr size_t kMean = 3;       // input
+  const std::map<std::string, Tensor> learned = trainer.learned();
   std::vector<double> momenta;
-  for (const std::string& name : trainer.statistic_names()) momenta.push_back(by_name.at(name));
+  for (const Node& node : network.nodes()) {
+    const bool is_measured = node.op == &ops::batch_normalization &&
+                             learned.contains(network[node.inputs[kMean]].name);
+    if (is_measured) momenta.resize(momenta.size() + 2, double{node.real("momentum", kDefault)});
+  }
+  SHOAL_CHECK(momenta.size() == trainer.statistics().size());
   return momenta;
 }
 
