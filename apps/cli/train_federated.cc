@@ -19,8 +19,7 @@ using federated::RoundReport;
 
 double peak_mb() { return static_cast<double>(peak_memory_bytes()) / (1 << 20); }
 
-Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, learn::CodecKind codec,
-             double seconds) {
+Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, double seconds) {
   const Figures& figures = outcome.figures;
   Json top1s = Json::array();
   for (const RoundReport& round : figures.history) {
@@ -39,7 +38,7 @@ Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, lea
           {"left", figures.left},
           {"failed", figures.failed},
           {"bytes", figures.bytes},
-          {"codec", std::string(learn::name_of(codec))},
+          {"codec", std::string(learn::name_of(figures.codec))},
           {"report_bytes", figures.report_bytes},
           {"seconds", seconds},
           {"virtual_seconds", figures.virtual_seconds},
@@ -89,7 +88,7 @@ Outcome train_federated(const TrainFlags& flags) {
                        {.on_round = show, .cancelled = [cancel] { return cancel->load(); }});
   if (!outcome.ok()) return fail(Doing::kTrain, outcome.status());
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  flags.json ? print_json(to_json(*outcome, flags.federated, *codec, taken.count()))
+  flags.json ? print_json(to_json(*outcome, flags.federated, taken.count()))
              : print(outcome->figures, taken.count());
   if (cancel->load()) return {Exit::kInterrupted, "interrupted; nothing was written"};
   return require_accuracy(outcome->figures.evaluation.top1(), flags.min_top1);

@@ -77,7 +77,7 @@ class Runner {
         hub_(std::move(hub)),
         reviver_(coordinator, options.retry_interval) {
     result_.first_step = hub_.step();
-    hub_.save_every(options.save_every);
+    hub_.save_every(options.save_every, options.repeats);
     for (size_t i = 0; i < coordinator.worker_count(); ++i) {
       const auto worker = static_cast<int>(i);
       if (std::ranges::count(options.workers, worker) == 0) reviver_.leave_out(worker);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shoal/federated/local_trainer.h"
+
 namespace shoal::federated {
 namespace {
 
@@ -16,9 +18,10 @@ Tensor difference(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Result<ClientCodecs> ClientCodecs::create(const learn::CodecOptions& options,
-                                          const Weights& weights,
+Result<ClientCodecs> ClientCodecs::create(const learn::CodecOptions& wanted, const Weights& weights,
                                           const std::vector<std::string>& learned) {
+  learn::CodecOptions options = wanted;
+  if (options.kind == learn::CodecKind::kOneBit) options.kind = learn::CodecKind::kDrive;
   learn::StepTypes types;
   std::vector<std::string> names = learned;
   for (const std::string& name : learned) types.gradients.push_back(weights.at(name).type());
@@ -33,22 +36,33 @@ Result<ClientCodecs> ClientCodecs::create(const learn::CodecOptions& options,
 
 size_t ClientCodecs::clients() const {
   const std::lock_guard lock(shared_->mutex);
-  return shared_->states.size();
+  return shared_->clients.size();
 }
 
-// Clients round independently of each other: each has a seed of its own.
-Result<learn::StepCodec> ClientCodecs::codec_of(uint64_t client) const {
+// Clients, and rounds of one, round independently of each other: each has a seed of its own.
+Result<learn::StepCodec> ClientCodecs::codec_of(int64_t round, uint64_t client) const {
   learn::CodecOptions own = options_;
-  own.seed += client;
+  own.seed = client_seed(options_.seed, static_cast<uint64_t>(round), client);
   SHOAL_ASSIGN(learn::StepCodec codec, learn::StepCodec::create(own, types_));
   const std::lock_guard lock(shared_->mutex);
-  const auto found = shared_->states.find(client);
-  if (found != shared_->states.end()) SHOAL_TRY(codec.gradients().restore(found->second));
+  const auto found = shared_->clients.find(client);
+  const bool is_fresh = found != shared_->clients.end() && round - found->second.round <= kMostAge;
+  if (is_fresh) SHOAL_TRY(codec.gradients().restore(found->second.state));
   return codec;
 }
 
-Result<Weights> ClientCodecs::send(uint64_t client, const Weights& from, const Weights& to) {
-  SHOAL_ASSIGN(learn::StepCodec codec, codec_of(client));
+// Of codecs that carry nothing there is nothing to keep.
+void ClientCodecs::keep(int64_t round, uint64_t client, const learn::StepCodec& codec) {
+  if (codec.gradients().carried_norm() == 0) return;
+  const std::lock_guard lock(shared_->mutex);
+  std::erase_if(shared_->clients,
+                [&](const auto& one) { return round - one.second.round > kMostAge; });
+  shared_->clients[client] = {round, codec.gradients().state()};
+}
+
+Result<Weights> ClientCodecs::send(int64_t round, uint64_t client, const Weights& from,
+                                   const Weights& to) {
+  SHOAL_ASSIGN(learn::StepCodec codec, codec_of(round, client));
   const size_t learned = types_.gradients.size();
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < names_.size(); ++i) {
@@ -62,9 +76,7 @@ Result<Weights> ClientCodecs::send(uint64_t client, const Weights& from, const W
   for (size_t i = 0; i < names_.size(); ++i) {
     received[names_[i]] = i < learned ? difference(from.at(names_[i]), decoded[i]) : decoded[i];
   }
-  State state = codec.gradients().state();
-  const std::lock_guard lock(shared_->mutex);
-  shared_->states[client] = std::move(state);
+  keep(round, client, codec);
   return received;
 }
 

@@ -197,7 +197,7 @@ Status Simulation::learn(const Task& task, size_t place, int slot, Delivery& del
     return {};
   }
   const Result<Weights> received =
-      codecs_->send(task.client, server_->weights(), trainer.weights());
+      codecs_->send(figures_.rounds, task.client, server_->weights(), trainer.weights());
   if (received.ok()) {
     delivery.take(place, task, loss, *received);
   } else {
@@ -262,6 +262,7 @@ void Simulation::count(const RoundReport& report) {
   figures_.failed += report.failed;
   figures_.bytes += report.bytes;
   figures_.report_bytes = bytes_of_report();
+  if (codecs_) figures_.codec = codecs_->kind();
   figures_.virtual_seconds += report.seconds;
   figures_.loss = report.loss;
   figures_.best_top1 = std::max(figures_.best_top1, report.top1);

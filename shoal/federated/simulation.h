@@ -70,7 +70,8 @@ struct Figures {
   int64_t rounds = 0;  // done
   size_t invited = 0, reported = 0, stragglers = 0, left = 0, failed = 0;
   double bytes = 0;
-  double report_bytes = 0;  // of what one client sends in a round
+  learn::CodecKind codec = learn::CodecKind::kF32;  // by which they sent it: client_codecs.h
+  double report_bytes = 0;                          // of what one client sends in a round
   double virtual_seconds = 0;
   double loss = 0;               // of the last round
   double best_top1 = 0;          // of the rounds that were evaluated

@@ -176,7 +176,7 @@ TEST_F(Simulated, LearnsByEveryCodec) {
     EXPECT_EQ(figures.bytes, network * static_cast<double>(figures.invited) +
                                  figures.report_bytes * static_cast<double>(figures.reported));
     if (kind == learn::CodecKind::kOneBit) {
-      EXPECT_LT(figures.report_bytes, network / 4);
+      EXPECT_LT(figures.report_bytes, network / 3);  // its small vectors travel as they are
     }
     how.threads = 3;
     EXPECT_TRUE(same(run(how)->weights(), simulation->weights())) << name_of(kind);

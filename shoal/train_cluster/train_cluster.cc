@@ -30,7 +30,7 @@ Result<double> message_bytes(const learn::CodecOptions& codec, const Graph& netw
   for (const ValueId id : step.parameters) types.gradients.push_back(network[id].type);
   for (const ValueId id : step.statistics) types.statistics.push_back(network[id].type);
   SHOAL_ASSIGN(const learn::StepCodec made, learn::StepCodec::create(codec, std::move(types)));
-  return static_cast<double>(made.bytes()) + kMessageBytes;
+  return static_cast<double>(made.bytes(false)) + kMessageBytes;  // as most steps are
 }
 
 // Which workers train, with which codec, and what that should take.
@@ -43,10 +43,15 @@ struct Decision {
   bool together = false;
 };
 
-// Where every worker would have a share and a codec learns what depends on it.
+// Whether what is learned depends on who computes what: a codec loses something of each share, and
+// local steps follow the gradient of each share alone.
+bool depends_on_shares(const Options& options, CodecKind codec) {
+  return codec != CodecKind::kF32 || options.local_steps > 1;
+}
+
 bool has_fixed_shares(const Options& options, CodecKind codec) {
   const bool has_checkpoint = !options.fit.checkpoint.empty();
-  return options.fixed_shares.value_or(has_checkpoint && codec != CodecKind::kF32);
+  return options.fixed_shares.value_or(has_checkpoint && depends_on_shares(options, codec));
 }
 
 // Shares of all workers by their speeds, which are rounded to a power of two of the fastest one's:
@@ -220,7 +225,7 @@ void use_plan(const Decision& decision, const Options& options, size_t workers,
   if (!run.hub.fixed_shares) return;
   constexpr std::chrono::seconds kMostAbsence{10};
   run.return_timeout = kMostAbsence;
-  run.repeats = run.save_every > 0 && decision.codec != CodecKind::kF32;
+  run.repeats = run.save_every > 0 && depends_on_shares(options, decision.codec);
   run.hub.planned = decision.planned;
   if (!options.fixed_shares) {
     options.on_note("shares stay as planned: a run that is resumed learns the same weights");

@@ -36,8 +36,8 @@ struct Options {
   // Use all workers, also where one alone is as fast.
   bool all_workers = false;
   // Shares that stay as they are planned at the beginning, of all workers, so that what a codec
-  // that loses something learns does not depend on speeds. Nothing: where there is such a codec and
-  // a checkpoint, which a run is to go on from to the same weights.
+  // that loses something or local steps learn does not depend on speeds. Nothing: where there are
+  // such and a checkpoint, which a run is to go on from to the same weights.
   std::optional<bool> fixed_shares = {};
   double slack = 0;  // as in HubOptions
   std::function<void(const std::string&)> on_note = [](const std::string&) {};

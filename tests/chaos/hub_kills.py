@@ -7,6 +7,7 @@ Workers are processes that outlive the hub. The last line is a JSON object; the 
 """
 import argparse
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -23,15 +24,31 @@ from digit_scripts import write_digits  # noqa: E402
 class Training:
     def __init__(self, workers, folder, data, codec, steps, more):
         self.workers, self.checkpoint = workers, folder / f"{codec}.safetensors"
+        self.first = self.checkpoint.with_suffix(".first")
         self.words = ["train", "zoo:lenet5", "--data", str(data), "--format", "npy", "--cluster", "--codec", codec,
                       "--steps", str(steps), "--batch", "32", "--seed", "3", "--json", "--checkpoint-every", "4", *more]
 
+    def begin(self):
+        """The first checkpoint, from which both runs go on: it has the plan, which depends on measured speeds."""
+        process = self.workers.start(*self.resumed())
+        while not self.checkpoint.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        os.link(self.checkpoint, self.first)
+
     def whole(self):
         undisturbed = self.checkpoint.with_suffix(".whole")
-        return json.loads(self.workers.call(*self.words, "--checkpoint", str(undisturbed)).splitlines()[-1])
+        os.link(self.first, undisturbed)
+        return json.loads(self.workers.call(*self.resumed(undisturbed)).splitlines()[-1])
 
-    def resumed(self):
-        return [*self.words, "--checkpoint", str(self.checkpoint), "--resume"]
+    def begin_anew(self):
+        self.checkpoint.unlink()
+        os.link(self.first, self.checkpoint)
+
+    def resumed(self, checkpoint=None):
+        return [*self.words, "--checkpoint", str(checkpoint or self.checkpoint), "--resume"]
 
     def kill_after(self, seconds):
         """Whether it was still running then."""
@@ -48,13 +65,14 @@ class Training:
 
 def compare(workers, folder, data, codec, options, rng):
     training, kills = Training(workers, folder, data, codec, options.steps, options.more), options.kills
+    training.begin()
     begin = time.monotonic()
     whole = training.whole()
     taken = time.monotonic() - begin
     done = 0
     while done < kills:
         if not training.kill_after(rng.uniform(0, 0.7 * taken)):
-            training.checkpoint.unlink()  # all steps were done: begin anew
+            training.begin_anew()  # all steps were done
         else:
             done += 1
     rest = training.to_the_end()

@@ -3,50 +3,21 @@
 
 #include "here.h"
 #include "messages.pb.h"
-#include "shoal/base/random.h"
 #include "shoal/cluster/training_run.h"
 #include "shoal/learn/exchange/replica_group.h"
-#include "shoal/ops/ops.h"
+#include "shoal/learn/run/small_task.h"
 #include "visitor.h"
 
 namespace shoal::cluster {
 namespace {
 
-constexpr int64_t kMicro = 2, kSide = 6, kClasses = 4;  // samples, and their sizes
+constexpr learn::SmallTask kTask{.hidden = 64};  // more than fits into a message
 constexpr int64_t kSteps = 5;
 
-Graph make_network() {
-  Graph graph;
-  ValueId x = graph.add_input("x", {DType::kF32, {kMicro, kSide}});
-  const auto layer = [&](const std::string& name, int64_t inputs, int64_t outputs) {
-    Tensor weight({DType::kF32, {outputs, inputs}});
-    fill_normal(weight.data<float>(), RandomStream(7, static_cast<uint64_t>(outputs)), 0.3);
-    const ValueId w = graph.add_constant(name + ".weight", std::move(weight));
-    const ValueId b = graph.add_constant(name + ".bias", Tensor({DType::kF32, {outputs}}));
-    x = *graph.add(ops::gemm, {x, w, b}, {{"transB", int64_t{1}}}, name);
-  };
-  layer("fc1", kSide, 64);  // more than fits into a message
-  x = *graph.add(ops::relu, {x});
-  layer("fc2", 64, kClasses);
-  graph.mark_output(x);
-  return graph;
-}
-
 Lesson make_lesson(learn::CodecKind codec = learn::CodecKind::kF32) {
-  return {.network = make_network(),
+  return {.network = kTask.network(),
           .trainer = {.optimizer = {.rate = 0.1f, .momentum = 0.9f}},
           .exchange = {.codec = {.kind = codec}, .levels = 3}};
-}
-
-Result<learn::MicroBatch> examples(int64_t step, int64_t number) {
-  learn::MicroBatch batch{Tensor({DType::kF32, {kMicro, kSide}}),
-                          {Tensor({DType::kI64, {kMicro}})}};
-  const RandomStream random(static_cast<uint64_t>(step), static_cast<uint64_t>(number));
-  fill_uniform(batch.inputs.data<float>(), random, -1, 1);
-  for (size_t i = 0; i < kMicro; ++i) {
-    batch.targets[0].data<int64_t>()[i] = static_cast<int64_t>(random.child(1).below(kClasses, i));
-  }
-  return batch;
 }
 
 // The weights that one replica learns without a cluster.
@@ -58,7 +29,7 @@ uint64_t hash_alone(const Lesson& lesson, int64_t steps = kSteps) {
   uint64_t hash = 0;
   for (int64_t step = 0; step < steps; ++step) {
     for (int64_t number = 0; number < lesson.exchange.micro_batches(); ++number) {
-      const auto batch = examples(step, number);
+      const auto batch = kTask.examples(step, number);
       EXPECT_TRUE(replica->compute(number, batch->inputs, batch->targets).ok());
     }
     EXPECT_TRUE(merger->add(*replica->push()).ok());
@@ -76,7 +47,7 @@ TrainingRunOptions options_for(int workers) {
 Result<TrainingRun> trained(Cluster& cluster, const Lesson& lesson,
                             const TrainingRunOptions& options) {
   const auto device = make_reference_device();
-  return run_training(cluster.coordinator(), *device, lesson, examples, options);
+  return run_training(cluster.coordinator(), *device, lesson, kTask.source(), options);
 }
 
 // B1: what N workers learn is what one device learns, bit by bit.
@@ -138,65 +109,73 @@ TEST(Training, TakesAWorkerBack) {
   EXPECT_EQ(run->hash, hash_alone(make_lesson(), std::ssize(run->losses)));
 }
 
+// The checkpoint that a run makes before `step`, at which it ends.
+learn::HubSession::State checkpoint_before(int64_t step, Cluster& cluster, const Lesson& lesson,
+                                           TrainingRunOptions options) {
+  learn::HubSession::State found;
+  options.save_every = step > 0 ? step : kSteps;
+  options.on_checkpoint = [&](const learn::HubSession::State& state) {
+    if (state.at("hub.steps").data<int64_t>()[0] == step) found = state;
+    return Status();
+  };
+  options.cancelled = [&] { return !found.empty(); };
+  const auto run = trained(cluster, lesson, options);
+  EXPECT_TRUE(run.ok()) << run.status().message();
+  EXPECT_FALSE(found.empty());
+  return found;
+}
+
 // B11: what another hub learns from the checkpoint on is what the first would have learned, also
-// with codecs that carry errors from step to step.
+// with codecs that carry errors from step to step, and with local steps.
 TEST(Training, GoesOnFromACheckpoint) {
   Cluster cluster(3);
-  for (const learn::CodecKind kind : {learn::CodecKind::kOneBit, learn::CodecKind::kPowerSgd}) {
+  for (const auto& [kind, local_steps] : {std::pair{learn::CodecKind::kOneBit, 1},
+                                          {learn::CodecKind::kPowerSgd, 1},
+                                          {learn::CodecKind::kOneBit, 3}}) {
+    Lesson lesson = make_lesson(kind);
+    lesson.exchange.local_steps = local_steps;
+    lesson.exchange.outer = {.rate = 0.7f, .momentum = 0.9f};
     TrainingRunOptions options = options_for(3);
     options.hub.fixed_shares = true;
-    const auto whole = trained(cluster, make_lesson(kind), options);
+    const auto whole = trained(cluster, lesson, options);
     ASSERT_TRUE(whole.ok()) << whole.status().message();
-    options.save_every = 2;
-    options.on_checkpoint = [&](const learn::HubSession::State& state) {
-      options.resume = state;
-      return Status();
-    };
-    options.cancelled = [&] { return !options.resume.empty(); };
-    ASSERT_TRUE(trained(cluster, make_lesson(kind), options).ok());
-    ASSERT_FALSE(options.resume.empty());
-    options.cancelled = [] { return false; };
-    options.save_every = 0;
-    auto rest = trained(cluster, make_lesson(kind), options);
+    options.resume = checkpoint_before(2, cluster, lesson, options);
+    auto rest = trained(cluster, lesson, options);
     ASSERT_TRUE(rest.ok()) << rest.status().message();
     EXPECT_EQ(rest->first_step, 2);
     EXPECT_EQ(std::ssize(rest->losses), kSteps - 2);
     EXPECT_EQ(rest->hash, whole->hash) << name_of(kind);
     std::erase_if(options.resume, [](const auto& one) { return one.first.starts_with("worker/"); });
-    rest = trained(cluster, make_lesson(kind), options);
+    rest = trained(cluster, lesson, options);
     ASSERT_TRUE(rest.ok()) << rest.status().message();
     EXPECT_NE(rest->hash, whole->hash) << "the errors of workers matter";
   }
 }
 
 // B11: a hub that goes on waits for the workers of its checkpoint: without one of them shares and
-// carried errors would be others. So it is with the plan of shares, which is the checkpoint's.
+// carried errors would be others. So it is with the plan of shares, which is the checkpoint's, also
+// where the hub was killed in the first step.
 TEST(Training, WaitsForTheWorkersOfItsCheckpoint) {
   Cluster cluster(3);
   const Lesson lesson = make_lesson(learn::CodecKind::kOneBit);
-  TrainingRunOptions options = options_for(3);
-  options.hub.fixed_shares = true;
-  options.hub.planned = {{0, 1000}, {1, 2000}, {2, 1000}};
-  const auto whole = trained(cluster, lesson, options);
+  TrainingRunOptions planned = options_for(3);
+  planned.hub.fixed_shares = true;
+  planned.hub.planned = {{0, 1000}, {1, 2000}, {2, 1000}};
+  const auto whole = trained(cluster, lesson, planned);
   ASSERT_TRUE(whole.ok()) << whole.status().message();
-  options.save_every = 2;
-  options.on_checkpoint = [&](const learn::HubSession::State& state) {
-    options.resume = state;
-    return Status();
-  };
-  options.cancelled = [&] { return !options.resume.empty(); };
-  ASSERT_TRUE(trained(cluster, lesson, options).ok());
-  options.cancelled = [] { return false; };
-  options.save_every = 0;
-  options.hub.planned = {{0, 3000}, {1, 1000}, {2, 1000}};
-  options.return_timeout = std::chrono::minutes(1);
-  EXPECT_EQ(learn::HubSession::workers_in(options.resume), options.workers);
-  cluster.start(1);  // in the place of the one that was there
-  ASSERT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
-  const auto rest = trained(cluster, lesson, options);
-  ASSERT_TRUE(rest.ok()) << rest.status().message();
-  EXPECT_EQ(rest->workers, 3u);
-  EXPECT_EQ(rest->hash, whole->hash);
+  for (const int64_t step : {2, 0}) {
+    TrainingRunOptions options = planned;
+    options.resume = checkpoint_before(step, cluster, lesson, planned);
+    options.hub.planned = {{0, 3000}, {1, 1000}, {2, 1000}};
+    options.return_timeout = std::chrono::minutes(1);
+    EXPECT_EQ(learn::HubSession::workers_in(options.resume), options.workers);
+    cluster.start(1);  // in the place of the one that was there
+    ASSERT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
+    const auto rest = trained(cluster, lesson, options);
+    ASSERT_TRUE(rest.ok()) << rest.status().message();
+    EXPECT_EQ(rest->workers, 3u);
+    EXPECT_EQ(rest->hash, whole->hash) << step;
+  }
 }
 
 // And a worker that is lost costs the steps since the last checkpoint, and no bit, with any codec.

@@ -83,8 +83,8 @@ TEST_F(Groups, LearnLeNetToTheSameBitsOnAnyNumberOfWorkers) {
   EXPECT_EQ(hashes(make(network, {3, 0, 5}), kDigit, 5), alone);
 }
 
-// Measured statistics of norms, and what Dropout drops, are part of the bits.
-TEST_F(Groups, LearnNormsAndDropoutToTheSameBits) {
+// A convolution, a norm and Dropout.
+Graph normed() {
   constexpr int64_t kMicro = kBatch >> kLevels;
   Graph graph;
   const auto must = [](Result<ValueId> id) {
@@ -104,22 +104,84 @@ TEST_F(Groups, LearnNormsAndDropoutToTheSameBits) {
   x = must(graph.add(ops::batch_normalization,
                      {x, graph.add_constant("scale", ones), graph.add_constant("shift", zeros),
                       graph.add_constant("mean", zeros), graph.add_constant("variance", ones)},
-                     {}));
+                     {{"momentum", 0.8f}}));
   x = must(graph.add(ops::relu, {x}, {}));
   x = must(graph.add(ops::dropout, {x, graph.add_constant("ratio", Tensor::of<float>({}, {0.25f}))},
                      {}));
   x = must(graph.add(ops::flatten, {x}, {{"axis", int64_t{1}}}));
   x = must(graph.add(ops::gemm, {x, constant("fc", {10, 512}, 0)}, {{"transB", int64_t{1}}}));
   graph.mark_output(x);
-  const Shape image{1, 10, 10};
-  const std::vector<uint64_t> alone = hashes(make(graph, {8}), image, 6);
-  EXPECT_EQ(hashes(make(graph, {4, 4}), image, 6), alone);
-  EXPECT_EQ(hashes(make(graph, {1, 4, 3}), image, 6), alone);
-  ReplicaGroup group = make(graph, {4, 4});
-  const Batch batch = make_batch(image, 1);
+  return graph;
+}
+const Shape kSmall{1, 10, 10};
+
+// Measured statistics of norms, and what Dropout drops, are part of the bits.
+TEST_F(Groups, LearnNormsAndDropoutToTheSameBits) {
+  const std::vector<uint64_t> alone = hashes(make(normed(), {8}), kSmall, 6);
+  EXPECT_EQ(hashes(make(normed(), {4, 4}), kSmall, 6), alone);
+  EXPECT_EQ(hashes(make(normed(), {1, 4, 3}), kSmall, 6), alone);
+  ReplicaGroup group = make(normed(), {4, 4});
+  const Batch batch = make_batch(kSmall, 1);
   ASSERT_TRUE(group.step(batch.images, std::vector{batch.labels}).ok());
   for (const Tensor& statistic : group.replica(1).trainer().statistics()) {
     for (float m : statistic.data<float>()) EXPECT_TRUE(m != 0 && m != 1);  // was measured
+  }
+}
+
+// Statistics that are not sent in every step: they stay, and are then the mean of those of the
+// steps that are averaged, whatever they were before. Weights do not depend on it. Oracle: 1 - m of
+// the statistics of a batch are what follows zeros.
+TEST_F(Groups, AverageTheStatisticsOfSomeSteps) {
+  const ExchangeOptions exchange{.codec = {.kind = CodecKind::kOneBit}, .levels = 0};
+  const auto make_replica = [&] {
+    auto replica = Replica::create(*device_, normed(), options_, exchange);
+    SHOAL_CHECK(replica.ok());
+    return *std::move(replica);
+  };
+  Replica sparse = make_replica(), oracle = make_replica();
+  auto merger = Merger::create(exchange, step_types_of(sparse.trainer()));
+  ASSERT_TRUE(merger.ok());
+  constexpr int64_t kFirst = 2, kSteps = 6;
+  std::vector<std::vector<double>> mean(2, std::vector<double>(8));
+  size_t gradient_bytes = 0;
+  for (int64_t step = 0; step < kSteps; ++step) {
+    const Batch whole = make_batch(kSmall, static_cast<uint64_t>(step));
+    Region region = Region::whole(whole.images.shape());
+    region.end[0] = kBatch >> kLevels;
+    const Tensor images = crop(whole.images, region);
+    const std::vector<Tensor> labels{
+        crop(whole.labels, {.begin = {0}, .end = {kBatch >> kLevels}})};
+    const StatisticsUse use =
+        step < kFirst ? StatisticsUse::skips() : StatisticsUse::averages(step - kFirst);
+    sparse.begin_step(use);
+    merger->begin_step(use.is_sent());
+    ASSERT_TRUE(sparse.compute(0, images, labels).ok());
+    const Contribution sent = *sparse.push();
+    if (step == 0) gradient_bytes = sent.message.size();
+    EXPECT_EQ(sent.message.size() - gradient_bytes, use.is_sent() ? 2 * 8 * 4u : 0u);
+    ASSERT_TRUE(merger->add(sent).ok());
+    const auto merged = merger->finish();
+    ASSERT_TRUE(sparse.pull(merged->message, 1, {}, use).ok());
+    if (step == 0) {
+      EXPECT_EQ(sparse.trainer().learned().at("variance").data<float>()[3], 1) << "as it was";
+    }
+    for (Tensor statistic : oracle.trainer().statistics()) {
+      std::ranges::fill(statistic.data<float>(), 0.0f);
+    }
+    ASSERT_TRUE(oracle.compute(0, images, labels).ok());
+    for (size_t i = 0; i < 2 && step >= kFirst; ++i) {
+      for (size_t k = 0; k < 8; ++k) {
+        mean[i][k] += double{oracle.trainer().measured()[i].data<float>()[k]} / 0.2 / 4;
+      }
+    }
+    oracle.abandon();
+    ASSERT_TRUE(oracle.restore(sparse.state()).ok());
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    for (size_t k = 0; k < 8; ++k) {
+      EXPECT_NEAR(sparse.trainer().statistics()[i].data<float>()[k], mean[i][k],
+                  1e-4 * (1 + std::abs(mean[i][k])));
+    }
   }
 }
 

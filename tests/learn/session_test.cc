@@ -5,6 +5,7 @@
 #include "shoal/base/random.h"
 #include "shoal/chaos/training/simulated_training.h"
 #include "shoal/cpu/cpu.h"
+#include "shoal/learn/run/small_task.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::learn {
@@ -79,6 +80,40 @@ TEST_F(Sessions, LearnTheSameBitsWhenTheHubIsKilled) {
     }
   }
   EXPECT_GT(hub_kills_, 10);
+}
+
+// Statistics of norms are sent in the steps before a checkpoint and before the end only, and are
+// the same bits whoever measures them. Weights are those of a run that sends them in every step.
+TEST_F(Sessions, MeasureTheSameStatistics) {
+  const SmallTask small{.has_norm = true};
+  const chaos::TrainingTask task{small.network(), {.optimizer = {.rate = 0.01f}}, small.source()};
+  SimulatedTrainingOptions options = with(1);
+  options.hub.steps = 200;
+  options.save_every = 150;
+  const auto learned = [&] {
+    SimulatedTraining training(*device_, task, options);
+    const Status status = training.run();
+    EXPECT_TRUE(status.ok()) << status.message();
+    hub_kills_ += training.figures().hub_kills;
+    return std::pair(training.hash(), training.learned());
+  };
+  const auto [alone, state] = learned();
+  options.workers = 3;
+  EXPECT_EQ(learned().first, alone);
+  options.faults.hub_kills = 4;
+  EXPECT_EQ(learned().first, alone);
+  EXPECT_GT(hub_kills_, 0);
+  options.save_every = 1;
+  const auto [other, followed] = learned();
+  EXPECT_NE(other, alone);
+  for (const auto& [name, tensor] : state) {
+    const auto elements = tensor.data<float>(), of_other = followed.at(name).data<float>();
+    const bool is_statistic = name == "mean" || name == "variance";
+    EXPECT_EQ(std::ranges::equal(elements, of_other), !is_statistic) << name;
+    for (size_t i = 0; i < elements.size() && is_statistic; ++i) {
+      EXPECT_NEAR(elements[i], of_other[i], 0.2) << name;
+    }
+  }
 }
 
 // A worker that is sent the state while it computes begins anew.

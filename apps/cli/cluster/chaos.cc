@@ -377,8 +377,9 @@ void add_chaos(Command& app, Action& action) {
   Option* train = command->add_flag("--train", flags->train,
                                     "Workers learn a network, in place of answering requests");
   command
-      ->add_setting("--codec", flags->codec, "How their gradients travel, as in shoal train",
-                    one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk"}))
+      ->add_setting(
+          "--codec", flags->codec, "How their gradients travel, as in shoal train",
+          one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive"}))
       ->needs(train);
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_option("--html", flags->html,

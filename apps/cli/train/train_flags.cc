@@ -194,8 +194,9 @@ void TogetherFlags::add_to(Command& command) {
   command
       .add_option("--codec", codec,
                   "How gradients travel, or with --federated what clients learned: f32, f16, int8, "
-                  "1bit, tern, qsgd, powersgd, topk, or auto")
-      ->check(one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "auto"}))
+                  "1bit, tern, qsgd, powersgd, topk, drive, or auto")
+      ->check(one_of(
+          {"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive", "auto"}))
       ->capture_default_str()
       ->group(kTogether);
   command

@@ -6,11 +6,11 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "shoal/chaos/day/team_plans.h"
 #include "shoal/chaos/simulated/clock.h"
+#include "shoal/chaos/simulated/retire_plans.h"
 #include "shoal/cluster/requests.h"
 
 namespace shoal::chaos {
@@ -82,7 +82,7 @@ class SimTeam {
   cluster::FailoverPolicy policy_{true};
   std::map<uint64_t, TeamPlanPtr> deployed_;  // by plan
   std::optional<Deploying> deploying_;
-  std::set<uint64_t> retired_;
+  RetiredPlans retired_;
   std::map<uint64_t, Time> open_;              // requests, and when they came
   std::map<uint64_t, TeamPlanPtr> under_way_;  // attempts that no loss has broken
   TeamPlanPtr current_;                        // that the next request would use

@@ -202,16 +202,8 @@ void SimCoordinator::finish_deploying() {
 }
 
 void SimCoordinator::retire() {
-  const auto whole = [this](uint64_t plan) { return is_whole(plan); };
-  for (uint64_t plan : policy_.retire(present(), whole)) retired_.insert(plan);
-  // An empty offer would end the service.
-  if (!policy_.order().empty()) requests_.offer(kService, policy_.order(), true);
-  std::erase_if(retired_, [&](uint64_t plan) {
-    // Requests that began by a retired plan end by it.
-    if (requests_.in_use(plan)) return false;
-    withdraw(plan);
-    return true;
-  });
+  retire_plans(kService, present(), policy_, requests_, retired_,
+               [this](uint64_t plan) { withdraw(plan); });
 }
 
 void SimCoordinator::upgrade() {

@@ -4,9 +4,9 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <vector>
 
+#include "shoal/chaos/simulated/retire_plans.h"
 #include "shoal/chaos/simulated/sim_worker.h"
 
 namespace shoal::chaos {
@@ -68,7 +68,7 @@ class SimCoordinator {
   std::optional<Deploying> deploying_;
   std::map<uint64_t, cluster::DeployedPlanPtr> deployed_plans_;
   std::map<uint64_t, std::pair<size_t, cluster::Workers>> made_for_;  // version and set, by plan
-  std::set<uint64_t> retired_;
+  RetiredPlans retired_;
   Time lost_at_{0};                  // time of the latest loss
   std::map<uint64_t, size_t> open_;  // requests, and their inputs
   uint64_t next_plan_ = 1;

@@ -62,11 +62,14 @@ Time SimulatedTraining::delay(Time& last) {
   return last - clock_.now();
 }
 
-// Like a coordinator, it lets all workers that are there join together.
+// Like a coordinator, it lets all workers that are there join together, and where it repeats steps,
+// it waits for all.
 void SimulatedTraining::start_hub(Time delay) {
   const int life = ++hub_life_;
   clock_.after(delay, [this, life] {
     if (hub_life_ != life) return;
+    const auto is_away = [](const Worker& worker) { return worker.session == nullptr; };
+    if (options_.repeats && std::ranges::any_of(workers_, is_away)) return start_hub(kMostDelay);
     learn::HubOptions how = options_.hub;
     // By what it measures it would plan other shares than the checkpoint has.
     if (disk_) {
@@ -76,7 +79,7 @@ void SimulatedTraining::start_hub(Time delay) {
     note(hub.status());
     if (!hub.ok()) return;
     hub_ = std::make_unique<HubSession>(*std::move(hub));
-    hub_->save_every(options_.save_every);
+    hub_->save_every(options_.save_every, options_.repeats);
     if (disk_) note(hub_->restore(*disk_));
     merges_seen_ = 0;
     for (size_t i = 0; i < workers_.size(); ++i) {
@@ -88,7 +91,6 @@ void SimulatedTraining::start_hub(Time delay) {
   });
 }
 
-// Workers notice that their channels are closed, and wait for a hub with a new session.
 void SimulatedTraining::kill_hub() {
   if (!hub_ || is_over_) return;
   const int64_t reached = hub_->step();
@@ -97,6 +99,11 @@ void SimulatedTraining::kill_hub() {
   figures_.hub_kills += 1;
   figures_.hub_steps_lost += reached - kept;
   figures_.most_hub_steps_lost = std::max(figures_.most_hub_steps_lost, reached - kept);
+  begin_again();
+}
+
+// Workers notice that their channels are closed, and wait for a hub with a new session.
+void SimulatedTraining::begin_again() {
   hub_.reset();
   lost_since_.reset();
   for (size_t i = 0; i < workers_.size(); ++i) {
@@ -136,6 +143,7 @@ void SimulatedTraining::kill(size_t i) {
     lost_since_ = clock_.now();
     hub_->lose(static_cast<int>(i), hub_now());
     settle_hub();
+    if (options_.repeats && !is_over_) begin_again();
   });
   clock_.after(Time(kMostDetection) + random_.between(Time(1), Time(kMostAbsence)),
                [this, i, life] {

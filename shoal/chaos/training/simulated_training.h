@@ -36,6 +36,7 @@ struct SimulatedTrainingOptions {
   learn::HubOptions hub = {};
   int workers = 1;
   int64_t save_every = 1;  // steps between checkpoints
+  bool repeats = false;    // from the last one on where a worker is lost, as cluster::TrainingRun
   TrainingFaults faults = {};
   // What each worker takes for a micro-batch; empty: another time for each micro-batch.
   std::vector<Time> computing = {};
@@ -99,6 +100,7 @@ class SimulatedTraining {
   Time delay(Time& last);
   void start_hub(Time delay);
   void kill_hub();
+  void begin_again();
   void start(size_t i);
   void join(size_t i);
   void kill(size_t i);

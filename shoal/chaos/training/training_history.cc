@@ -1,44 +1,13 @@
 #include "shoal/chaos/training/training_history.h"
 
-#include "shoal/ops/ops.h"
+#include "shoal/learn/run/small_task.h"
 
 namespace shoal::chaos {
 namespace {
 
 using learn::CodecKind;
 
-constexpr int64_t kSamples = 2, kSide = 5, kHidden = 4, kClasses = 3;
 constexpr std::chrono::seconds kMostRecovery{1};
-
-// Small: what is tested does not depend on it, and there are thousands of runs.
-Graph make_network() {
-  Graph graph;
-  ValueId x = graph.add_input("x", {DType::kF32, {kSamples, kSide}});
-  const auto layer = [&](const std::string& name, int64_t inputs, int64_t outputs) {
-    Tensor weight({DType::kF32, {outputs, inputs}});
-    fill_normal(weight.data<float>(), RandomStream(7, static_cast<uint64_t>(outputs)), 0.3);
-    const ValueId w = graph.add_constant(name + ".weight", std::move(weight));
-    const ValueId b = graph.add_constant(name + ".bias", Tensor({DType::kF32, {outputs}}));
-    x = *graph.add(ops::gemm, {x, w, b}, {{"transB", int64_t{1}}}, name);
-  };
-  layer("fc1", kSide, kHidden);
-  x = *graph.add(ops::relu, {x});
-  layer("fc2", kHidden, kClasses);
-  graph.mark_output(x);
-  return graph;
-}
-
-Result<learn::MicroBatch> examples_of(int64_t step, int64_t number) {
-  learn::MicroBatch batch{Tensor({DType::kF32, {kSamples, kSide}}),
-                          {Tensor({DType::kI64, {kSamples}})}};
-  const RandomStream random(static_cast<uint64_t>(step), static_cast<uint64_t>(number));
-  fill_uniform(batch.inputs.data<float>(), random, -1, 1);
-  for (size_t i = 0; i < kSamples; ++i) {
-    const uint64_t label = random.child(1).below(kClasses, i);
-    batch.targets[0].data<int64_t>()[i] = static_cast<int64_t>(label);
-  }
-  return batch;
-}
 
 SimulatedTrainingOptions options_of(uint64_t seed) {
   Random random(seed);
@@ -65,7 +34,9 @@ SimulatedTrainingOptions options_of(uint64_t seed) {
           codecs[static_cast<size_t>(random.between(0, std::ssize(codecs) - 1))];
       options.hub.fixed_shares = true;
       if (random.between(0, 1) == 1) options.hub.planned = {{0, 1000}, {1, 2000}, {2, 4000}};
-      options.faults.kills = options.faults.damages = 0;
+      options.repeats = random.between(0, 1) == 1;
+      if (!options.repeats) options.faults.kills = 0;
+      options.faults.damages = 0;
       options.faults.hub_kills = static_cast<int>(random.between(1, 3));
       break;
     default:  // whatever there is, and stragglers
@@ -85,9 +56,10 @@ bool is_comparable(const SimulatedTrainingOptions& options) {
 }
 
 // What a fault may cost, in micro-batches that are computed again. A straggler computes what is
-// carried along, so that nothing can be said with slack.
+// carried along, so that nothing can be said with slack; nor where a lost worker costs the steps
+// since a checkpoint.
 std::string excess_of(const SimulatedTrainingOptions& options, const TrainingFigures& figures) {
-  if (options.hub.slack > 0) return {};
+  if (options.hub.slack > 0 || options.repeats) return {};
   const bool all_answer = options.hub.fixed_shares &&
                           options.workers <= options.exchange.micro_batches() && figures.kills == 0;
   if (all_answer && figures.most_hub_steps_lost > options.save_every) {
@@ -110,7 +82,9 @@ std::string excess_of(const SimulatedTrainingOptions& options, const TrainingFig
 
 TrainingHistories::TrainingHistories(Device& device)
     : device_(device),
-      task_{make_network(), {.optimizer = {.rate = 0.1f, .momentum = 0.9f}}, examples_of} {}
+      task_{learn::SmallTask().network(),
+            {.optimizer = {.rate = 0.1f, .momentum = 0.9f}},
+            learn::SmallTask().source()} {}
 
 Result<uint64_t> TrainingHistories::hash_without_faults(SimulatedTrainingOptions options) {
   std::string key;

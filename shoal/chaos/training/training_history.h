@@ -4,7 +4,8 @@
 //   The run ends, with all its steps, and no worker is taken for broken.
 //   Workers have the hub's weights in the end.
 //   Where the codec is exact and every step complete, the weights are those of the run without
-//   faults. Where it is not, they are as well if shares are fixed and only the hub was killed.
+//   faults. Where it is not, they are as well if shares are fixed and only the hub was killed, or
+//   a lost worker sends the run back to its checkpoint.
 //   A fault costs at most the micro-batches of one step, and a killed hub the steps since its last
 //   checkpoint besides: no more than between two, where no worker is silent or has no share.
 //   After a loss the next step is merged within a second, if others are there.

@@ -16,9 +16,9 @@ constexpr uint64_t kRounding = 0x726f756e, kBasis = 0x62617369;
 
 constexpr std::array kKinds = {CodecKind::kF32,      CodecKind::kF16,  CodecKind::kInt8,
                                CodecKind::kOneBit,   CodecKind::kTern, CodecKind::kQsgd,
-                               CodecKind::kPowerSgd, CodecKind::kTopK};
-constexpr std::array<std::string_view, kKinds.size()> kNames = {"f32",  "f16",  "int8",     "1bit",
-                                                                "tern", "qsgd", "powersgd", "topk"};
+                               CodecKind::kPowerSgd, CodecKind::kTopK, CodecKind::kDrive};
+constexpr std::array<std::string_view, kKinds.size()> kNames = {
+    "f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive"};
 
 std::string error_name(size_t slot) { return "codec.error." + std::to_string(slot); }
 std::string memory_name(const std::string& role, size_t slot) {
@@ -81,6 +81,8 @@ std::unique_ptr<TensorCodec> make_tensor_codec(const CodecOptions& options, cons
                               RandomStream(options.seed, kBasis).child(number));
     case CodecKind::kTopK:
       return make_top_codec(shape, options.density, options.momentum);
+    case CodecKind::kDrive:
+      return make_drive_codec(shape);
   }
   return make_f32_codec(shape);
 }

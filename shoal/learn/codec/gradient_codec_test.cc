@@ -196,6 +196,40 @@ TEST(Qsgd, HasTheVarianceOfItsLevels) {
   }
 }
 
+// What is decoded has the gradient's own part whole, and beside it, at random, about pi/2 - 1 of
+// its square: so has their mean over n draws, divided by n.
+TEST(Drive, LosesWhatAveragesOut) {
+  const std::vector<TensorType> types = {{DType::kF32, {4096 + 1024 + 100}}};
+  const std::vector<Tensor> gradients = random_gradients(types, 3);
+  const auto product = [](const Tensor& a, const Tensor& b) {
+    double sum = 0;
+    for (size_t k = 0; k < a.data<float>().size(); ++k) {
+      sum += double{a.data<float>()[k]} * double{b.data<float>()[k]};
+    }
+    return sum;
+  };
+  const double square = product(gradients[0], gradients[0]);
+  constexpr int kDraws = 200;
+  GradientCodec codec = make(CodecKind::kDrive, types);
+  std::vector<Tensor> mean = zeros(types);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    std::vector<Tensor> back = decoded(codec, encoded(codec, gradients), types);
+    EXPECT_NEAR(product(back[0], gradients[0]), square, 1e-4 * square);
+    add(mean, back, 1.0f / kDraws);
+    add(back, gradients, -1);
+    EXPECT_NEAR(product(back[0], back[0]), 0.571 * square, 0.1 * square);
+  }
+  add(mean, gradients, -1);
+  EXPECT_LT(product(mean[0], mean[0]), 1.5 * 0.571 / kDraws * square);
+}
+
+// The logistic regression of the FedProx scenario: no more than 1 bit with two means per row.
+TEST(Drive, NeedsOneBitAnElement) {
+  const std::vector<TensorType> types = {{DType::kF32, {10, 784}}, {DType::kF32, {10}}};
+  EXPECT_EQ(make(CodecKind::kDrive, types).bytes(), 4 + 6 * 4 + (7808 + 64) / 8 + 40u);
+  EXPECT_LE(make(CodecKind::kDrive, types).bytes(), make(CodecKind::kOneBit, types).bytes());
+}
+
 TEST(PowerSgd, GivesBackAMatrixOfItsRank) {
   const std::vector<TensorType> types = {{DType::kF32, {30, 40}}};
   std::vector<Tensor> gradients = zeros(types);

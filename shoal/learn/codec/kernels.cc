@@ -103,6 +103,27 @@ void add_scaled_here(std::span<float> y, float a, std::span<const float> x) {
   });
 }
 
+void multiply_here(std::span<float> y, std::span<const float> x) {
+  const D d;
+  for_vectors(y.size(), [&](size_t i, auto part) HWY_ATTR {
+    store(hn::Mul(load(d, y.data() + i, part), load(d, x.data() + i, part)), d, y.data() + i, part);
+  });
+}
+
+void hadamard_here(std::span<float> y, size_t apart) {
+  const D d;
+  for (size_t half = apart; half < y.size(); half *= 2) {
+    for (size_t first = 0; first < y.size(); first += 2 * half) {
+      for_vectors(half, [&](size_t i, auto part) HWY_ATTR {
+        float* const left = y.data() + first + i;
+        const V a = load(d, left, part), b = load(d, left + half, part);
+        store(hn::Add(a, b), d, left, part);
+        store(hn::Sub(a, b), d, left + half, part);
+      });
+    }
+  }
+}
+
 void to_f16_here(std::span<const float> x, uint16_t* y) {
   const D d;
   const hn::Rebind<uint16_t, D> bits;
@@ -310,6 +331,8 @@ HWY_EXPORT(is_within_here);
 HWY_EXPORT(max_abs_here);
 HWY_EXPORT(dot_here);
 HWY_EXPORT(add_scaled_here);
+HWY_EXPORT(multiply_here);
+HWY_EXPORT(hadamard_here);
 HWY_EXPORT(to_f16_here);
 HWY_EXPORT(from_f16_here);
 HWY_EXPORT(to_i8_here);
@@ -334,6 +357,10 @@ float dot(std::span<const float> a, std::span<const float> b) {
 void add_scaled(std::span<float> y, float a, std::span<const float> x) {
   HWY_DYNAMIC_DISPATCH(add_scaled_here)(y, a, x);
 }
+void multiply(std::span<float> y, std::span<const float> x) {
+  HWY_DYNAMIC_DISPATCH(multiply_here)(y, x);
+}
+void hadamard(std::span<float> y, size_t apart) { HWY_DYNAMIC_DISPATCH(hadamard_here)(y, apart); }
 void to_f16(std::span<const float> x, uint16_t* y) { HWY_DYNAMIC_DISPATCH(to_f16_here)(x, y); }
 void from_f16(const uint16_t* x, std::span<float> y) { HWY_DYNAMIC_DISPATCH(from_f16_here)(x, y); }
 void to_i8(std::span<const float> x, float factor, int8_t* y) {

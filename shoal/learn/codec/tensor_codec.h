@@ -63,6 +63,7 @@ std::unique_ptr<TensorCodec> make_sign_codec(const Shape& shape);
 std::unique_ptr<TensorCodec> make_terngrad_codec(const Shape& shape);
 std::unique_ptr<TensorCodec> make_qsgd_codec(const Shape& shape, int bits);
 std::unique_ptr<TensorCodec> make_power_codec(const Shape& shape, size_t rank, RandomStream random);
+std::unique_ptr<TensorCodec> make_drive_codec(const Shape& shape);
 std::unique_ptr<TensorCodec> make_top_codec(const Shape& shape, double density, float momentum);
 
 Status corrupt_gradient();

@@ -17,15 +17,16 @@ Status Merger::add_nodes(const Contribution& contribution) {
   const std::vector<Subtree> nodes = codec_.is_exact()
                                          ? subtrees_of(contribution.first, contribution.end)
                                          : std::vector<Subtree>(1);
-  if (message.size() != nodes.size() * codec_.bytes()) {
+  const size_t bytes = codec_.bytes(with_statistics_);
+  if (message.size() != nodes.size() * bytes) {
     return Status(Code::kCorrupt, "a contribution of " + std::to_string(message.size()) +
                                       " bytes, should have " +
-                                      std::to_string(nodes.size() * codec_.bytes()));
+                                      std::to_string(nodes.size() * bytes));
   }
   std::vector<std::vector<Tensor>> decoded;
   for (size_t i = 0; i < nodes.size(); ++i) {
     SHOAL_ASSIGN(std::vector<Tensor> tensors,
-                 codec_.decode(message.subspan(i * codec_.bytes(), codec_.bytes())));
+                 codec_.decode(message.subspan(i * bytes, bytes), with_statistics_));
     decoded.push_back(std::move(tensors));
   }
   if (!codec_.is_exact()) {
@@ -71,7 +72,7 @@ Result<Merger::Merged> Merger::finish() {
   if (!is_complete()) scale_tensors(total, static_cast<float>(factor));
   Merged merged;
   for (const auto& [first, loss] : losses_) merged.loss += loss * factor;
-  SHOAL_TRY(codec_.encode(total, merged.message));
+  SHOAL_TRY(codec_.encode(total, merged.message, with_statistics_));
   abandon();
   return merged;
 }

@@ -16,6 +16,9 @@ class Merger {
  public:
   static Result<Merger> create(const ExchangeOptions& exchange, const StepTypes& types);
 
+  // Whether the contributions of the step that begins, and its message, have statistics. They do
+  // unless this was called. REQUIRES: none was added yet.
+  void begin_step(bool with_statistics) { with_statistics_ = with_statistics; }
   // A worker's part of the step. kCorrupt or kInvalidArgument, and the step is as it was, for
   // micro-batches that the step does not have or has had, and bytes that no replica has written.
   Status add(const Contribution& contribution);
@@ -49,6 +52,7 @@ class Merger {
   std::map<int64_t, int64_t> ranges_;             // that have come: first and end
   std::map<int64_t, double> losses_;              // by the first micro-batch
   int64_t leaves_ = 0;
+  bool with_statistics_ = true;
 };
 
 }  // namespace shoal::learn

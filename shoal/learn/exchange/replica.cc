@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "shoal/base/hash.h"
+#include "shoal/ops/ops.h"
 
 namespace shoal::learn {
 namespace {
@@ -15,6 +16,22 @@ std::vector<Tensor> scaled(std::span<const Tensor> tensors, double factor) {
   for (const Tensor& tensor : tensors) copies.push_back(tensor.clone());
   scale_tensors(copies, static_cast<float>(factor));
   return copies;
+}
+
+// Of each statistic of the trainer, as its norm has it: a mean and a variance of each norm that is
+// trained, in the order of the network (train/step_graph.cc).
+std::vector<double> momenta_of(const Graph& network, const train::Trainer& trainer) {
+  constexpr float kDefault = 0.9f;  // ONNX
+  constexpr size_t kMean = 3;       // input
+  const std::map<std::string, Tensor> learned = trainer.learned();
+  std::vector<double> momenta;
+  for (const Node& node : network.nodes()) {
+    const bool is_measured = node.op == &ops::batch_normalization &&
+                             learned.contains(network[node.inputs[kMean]].name);
+    if (is_measured) momenta.resize(momenta.size() + 2, double{node.real("momentum", kDefault)});
+  }
+  SHOAL_CHECK(momenta.size() == trainer.statistics().size());
+  return momenta;
 }
 
 }  // namespace
@@ -47,7 +64,19 @@ Result<Replica> Replica::create(Device& device, const Graph& network,
   SHOAL_ASSIGN(train::Trainer trainer, train::Trainer::create(device, network, options));
   SHOAL_ASSIGN(StepCodec codec, StepCodec::create(exchange.codec, step_types_of(trainer)));
   SHOAL_ASSIGN(StepCodec merged, StepCodec::create(exchange.codec, step_types_of(trainer)));
-  return Replica(std::move(trainer), std::move(codec), std::move(merged), exchange);
+  std::vector<double> momenta = momenta_of(network, trainer);
+  return Replica(std::move(trainer), std::move(codec), std::move(merged), exchange,
+                 std::move(momenta));
+}
+
+// The first statistics of a mean are measured from zero on: their bits do not depend on what was
+// there before.
+void Replica::begin_step(StatisticsUse use) {
+  use_ = use;
+  if (use.averaged_before() != 0) return;
+  for (Tensor statistic : trainer_.statistics()) {
+    std::ranges::fill(statistic.data<float>(), 0.0f);
+  }
 }
 
 // Each micro-batch is divided by the number of all, a power of two, before anything is added: its
@@ -92,10 +121,10 @@ Result<Contribution> Replica::push() {
   Contribution contribution{.first = range.first, .end = range.second, .loss = loss_};
   if (codec_.is_exact()) {
     for (const auto& [first, node] : sum_.nodes()) {
-      SHOAL_TRY(codec_.encode(node.second, contribution.message));
+      SHOAL_TRY(codec_.encode(node.second, contribution.message, use_.is_sent()));
     }
   } else {
-    SHOAL_TRY(codec_.encode(total(), contribution.message));
+    SHOAL_TRY(codec_.encode(total(), contribution.message, use_.is_sent()));
   }
   abandon();
   return contribution;
@@ -205,25 +234,47 @@ Status Replica::restore(const std::map<std::string, Tensor>& state) {
   return trainer_.restore(trainer);
 }
 
+// What was measured is M = m r + (1 - m) s. So the mean of n + 1 steps, of which r is that of the
+// first n, is r + (s - r) / (n + 1) = r + (M - r) / ((1 - m) (n + 1)).
+void Replica::take_statistics(std::span<const Tensor> merged, StatisticsUse use) {
+  for (size_t i = 0; i < merged.size(); ++i) {
+    Tensor& next = trainer_.measured()[i];
+    next = use.is_sent() ? merged[i] : trainer_.statistics()[i].clone();
+    const std::optional<int64_t> before = use.averaged_before();
+    if (!before) continue;
+    const auto factor =
+        static_cast<float>(1 / ((1 - momenta_[i]) * static_cast<double>(*before + 1)));
+    const std::span<const float> now = trainer_.statistics()[i].data<float>();
+    size_t k = 0;
+    for (float& x : next.data<float>()) {
+      const float r = *before == 0 ? 0 : now[k];
+      x = r + (x - r) * factor;
+      ++k;
+    }
+  }
+}
+
 Result<uint64_t> Replica::pull(std::span<const std::byte> merged, double rate_factor,
-                               const OuterRule& outer) {
-  SHOAL_ASSIGN(const std::vector<Tensor> tensors, merged_.decode(merged));
+                               const OuterRule& outer, StatisticsUse use) {
+  SHOAL_ASSIGN(const std::vector<Tensor> tensors, merged_.decode(merged, use.is_sent()));
   if (outer.rate > 0) {
     SHOAL_TRY(follow(tensors, outer));
     return hash_of_learned(trainer_);
   }
   size_t i = 0;
   for (Tensor& gradient : trainer_.gradients()) gradient = tensors[i++];
-  for (Tensor& statistic : trainer_.measured()) statistic = tensors[i++];
+  take_statistics(std::span(tensors).subspan(i), use);
   SHOAL_TRY(trainer_.update(rate_factor));
   return hash_of_learned(trainer_);
 }
 
 Status Replica::carry(const Contribution& late) {
-  const size_t bytes = codec_.bytes();
+  const size_t parts = codec_.is_exact() ? subtrees_of(late.first, late.end).size() : 1;
+  const size_t bytes = late.message.size() / parts;
   std::span<const std::byte> message = late.message;
   for (; message.size() >= bytes && bytes > 0; message = message.subspan(bytes)) {
-    SHOAL_ASSIGN(const std::vector<Tensor> tensors, codec_.decode(message.first(bytes)));
+    SHOAL_ASSIGN(const std::vector<Tensor> tensors,
+                 codec_.decode(message.first(bytes), bytes == codec_.bytes()));
     SHOAL_TRY(codec_.carry(tensors));
   }
   return {};

@@ -42,6 +42,8 @@ class Replica {
                                 const train::TrainerOptions& options,
                                 const ExchangeOptions& exchange);
 
+  // What the step that begins does with statistics. They follow unless this was called.
+  void begin_step(StatisticsUse use);
   // Computes a micro-batch of the step, by its number. Fails as Trainer::compute() does, and with
   // kInvalidArgument where this step has no such micro-batch or has had it. Dropout drops other
   // elements in each `local` step.
@@ -56,7 +58,7 @@ class Replica {
   // Applies the merged message and returns the hash of the weights. kCorrupt, and nothing changes,
   // for a message that no hub has sent. The same outer rule every time.
   Result<uint64_t> pull(std::span<const std::byte> merged, double rate_factor = 1,
-                        const OuterRule& outer = {});
+                        const OuterRule& outer = {}, StatisticsUse use = StatisticsUse::follows());
   // The hub did not wait for this: its gradients are sent with the next.
   Status carry(const Contribution& late);
   // The same of the micro-batches since the last push: the hub did not wait for them either. Of
@@ -77,8 +79,9 @@ class Replica {
 
  private:
   Replica(train::Trainer trainer, StepCodec codec, StepCodec merged,
-          const ExchangeOptions& exchange)
+          const ExchangeOptions& exchange, std::vector<double> momenta)
       : exchange_(exchange),
+        momenta_(std::move(momenta)),
         trainer_(std::move(trainer)),
         codec_(std::move(codec)),
         merged_(std::move(merged)),
@@ -96,11 +99,14 @@ class Replica {
   Status end_round();
   Result<Contribution> push_round();
   Status follow(std::span<const Tensor> tensors, const OuterRule& outer);
+  void take_statistics(std::span<const Tensor> merged, StatisticsUse use);
 
   ExchangeOptions exchange_;
+  std::vector<double> momenta_;  // of the statistics, in their norms
   train::Trainer trainer_;
   StepCodec codec_, merged_;
   TreeSum sum_;
+  StatisticsUse use_ = StatisticsUse::follows();  // in this step
   double loss_ = 0;
   std::optional<Round> round_;
   std::optional<train::Optimizer> outer_;    // nothing before the first pull

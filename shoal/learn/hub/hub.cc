@@ -261,7 +261,7 @@ void Hub::assign(Range range, Time now) {
                         .first = part.first,
                         .end = part.end});
   }
-  expected_ = is_known ? now + as_duration(slowest) : began_;
+  expected_ = is_known ? std::max(expected_, now + as_duration(slowest)) : began_;
 }
 
 void Hub::end_step(Time now) {
@@ -301,16 +301,28 @@ void Hub::advance(Time now) {
   if (running_ && accepted_ + left_out_ == int64_t{1} << options_.levels) return end_step(now);
   const std::optional<Time> deadline = straggler_deadline();
   if (deadline && now >= *deadline) return end_step(now);
-  if (is_awaited() || is_gathering() || idle_workers().empty()) return;
+  if (is_gathering() || idle_workers().empty()) return;
   if (!running_) {
     running_ = begun_ = true;
-    began_ = now;
+    began_ = expected_ = now;
     assign({0, int64_t{1} << options_.levels}, now);
   } else if (!missing_.empty()) {
-    const Range range = missing_.back();
-    missing_.pop_back();
-    assign(range, now);
+    assign_missing(now);
   }
+}
+
+// Those that are done begin at once, each with as much as it would have if all shared it; the rest
+// is for the others when they are done. With slack all wait, as it counts who is behind.
+void Hub::assign_missing(Time now) {
+  if (options_.slack > 0 && is_awaited()) return;
+  const int64_t idle = std::ssize(idle_workers());
+  const int64_t all = std::ranges::count_if(
+      workers_, [](const auto& entry) { return !entry.second.joining.has_value(); });
+  Range& last = missing_.back();
+  const Range part{last.first, last.first + (last.size() * idle + all - 1) / all};
+  last.first = part.end;
+  if (last.size() == 0) missing_.pop_back();
+  assign(part, now);
 }
 
 std::optional<Hub::Time> Hub::waiting_since(const Worker& worker) {

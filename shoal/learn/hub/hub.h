@@ -9,8 +9,8 @@
 // may follow at once. The first step waits for all that joined before it began, or the first of
 // them to have the state would compute it alone.
 //
-// A lost worker: its micro-batches are given to the others when these are done. So no step is lost,
-// and with an exact codec the bits are those of an undisturbed run.
+// A lost worker: its micro-batches are given to the others, to each when it is done. So no step is
+// lost, and with an exact codec the bits are those of an undisturbed run.
 // A straggler: where `slack` is set, the step ends without it once it takes that much longer than
 // the step should. It stops when the merged step reaches it, carries what it has computed along in
 // its own error buffer, and has a part in the next step. One that two steps in a row ended without
@@ -104,8 +104,8 @@ class Hub {
   // The worker is gone, or wants to leave.
   void lose(int worker, Time now);
   void tick(Time now);
-  // Ends the run after this step.
-  void stop() { options_.steps = std::min(options_.steps, step_ + 1); }
+  // Ends the run after this step, and so many more.
+  void stop(int64_t more = 0) { options_.steps = std::min(options_.steps, step_ + 1 + more); }
 
   // When tick() should be called if nothing else happens; nothing if the run is over.
   std::optional<Time> next_tick() const;
@@ -113,6 +113,7 @@ class Hub {
   std::vector<HubAction> take_actions();
 
   int64_t step() const { return step_; }  // the one that is computed, from 0
+  int64_t steps() const { return options_.steps; }
   bool is_over() const { return over_; }
   std::vector<int> workers() const;
   // Seconds per micro-batch, the median of the last ones; 0 before the first.
@@ -143,6 +144,7 @@ class Hub {
   void send_state(int worker, Time now);
   void release(int worker);  // of its work
   void assign(Range range, Time now);
+  void assign_missing(Time now);
   std::vector<int> sharers_of(const std::vector<int>& idle, int64_t total) const;
   std::vector<int64_t> shares_for(const std::vector<int>& workers, int64_t total) const;
   void try_slow_ones(const std::vector<int>& idle, std::vector<int64_t>& shares);

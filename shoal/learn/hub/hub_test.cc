@@ -89,6 +89,30 @@ TEST(Hub, GivesTheWorkOfALostWorkerToTheOthers) {
   EXPECT_TRUE(hub.is_over());
 }
 
+// One that is done does not wait for another that is not, and leaves it its part.
+TEST(Hub, GivesTheWorkOfALostWorkerToThoseThatAreDone) {
+  Hub hub({.levels = 4, .steps = 1, .fixed_shares = true});
+  join(hub, 4);
+  EXPECT_EQ(assignments(hub).size(), 4u);
+  hub.push(1, 0, 4, 8, at(10));
+  hub.push(2, 0, 8, 12, at(11));
+  hub.lose(0, at(12));
+  std::vector<HubAction> given = assignments(hub);
+  ASSERT_EQ(given.size(), 2u);
+  int64_t done = 0;
+  for (const HubAction& task : given) done += task.end - task.first;
+  EXPECT_EQ(done, 3);  // of 4: two of three workers
+  hub.push(3, 0, 12, 16, at(20));
+  const std::vector<HubAction> rest = assignments(hub);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].worker, 3);
+  for (const HubAction& task : {given[0], given[1], rest[0]}) {
+    EXPECT_FALSE(hub.is_over());
+    EXPECT_EQ(hub.push(task.worker, 0, task.first, task.end, at(30)), Verdict::kAccept);
+  }
+  EXPECT_TRUE(hub.is_over());
+}
+
 // Two steps ended without it: what it pushes for them is late, and until then it is asked for
 // nothing more.
 TEST(Hub, AsksAStragglerForNothingUntilItAnswers) {

@@ -13,6 +13,8 @@ namespace {
 constexpr const char *kSteps = "hub.steps", *kPlan = "hub.plan";
 constexpr std::string_view kTrainer = "trainer/", kCodec = "hub/", kWorker = "worker/";
 constexpr size_t kHashes = 64;  // a worker that is further behind is sent the state again
+// Statistics are means of so many samples, and of so many steps at least.
+constexpr int64_t kMeasuredSamples = 1024, kLeastAveraged = 4;
 
 using State = HubSession::State;
 
@@ -86,7 +88,41 @@ Result<HubSession> HubSession::create(Device& device, const Graph& network,
   hub.levels = exchange.levels;
   SHOAL_ASSIGN(Replica replica, Replica::create(device, network, options, exchange));
   SHOAL_ASSIGN(Merger merger, Merger::create(exchange, step_types_of(replica.trainer())));
-  return HubSession(std::move(replica), std::move(merger), hub, std::move(rate), exchange);
+  const int64_t samples = network[network.inputs()[0]].type.shape[0] * exchange.micro_batches();
+  const int64_t averaged = std::max(kLeastAveraged, kMeasuredSamples / samples);
+  return HubSession(std::move(replica), std::move(merger), hub, std::move(rate), exchange,
+                    averaged);
+}
+
+// A run that makes checkpoints every few steps measures in every step: statistics follow then, as
+// the mean of a few would change with every checkpoint. So they do in rounds of local steps.
+StatisticsUse HubSession::statistics_in(int64_t step) const {
+  const bool is_frequent = save_every_ > 0 && save_every_ < 2 * averaged_steps_;
+  if (is_frequent || exchange_.local_steps > 1 || replica_.trainer().statistics().empty()) {
+    return StatisticsUse::follows();
+  }
+  const int64_t at_end = std::max<int64_t>(hub_.steps() - averaged_steps_, 0);
+  const int64_t at_save = saved_.value_or(0) + save_every_ - averaged_steps_;
+  const bool is_needed = step >= at_end || (save_every_ > 0 && step >= at_save);
+  if (!is_needed) return StatisticsUse::skips();
+  // The last mean begins where it would in every run. A checkpoint may be within it.
+  if (step == at_end) return StatisticsUse::averages(0);
+  if (!statistics_) return StatisticsUse::averages(std::max<int64_t>(step - at_end, 0));
+  const std::optional<int64_t> before = statistics_->second.averaged_before();
+  return StatisticsUse::averages(before ? *before + 1 : 0);
+}
+
+void HubSession::begin_step(int64_t step) {
+  if (save_every_ > 0 && !saved_) begin_checkpoint(step);
+  if (statistics_ && statistics_->first == step) return;
+  statistics_ = {step, statistics_in(step)};
+  merger_.begin_step(statistics_->second.is_sent());
+}
+
+void HubSession::stop() {
+  if (std::exchange(stopped_, true)) return;
+  const bool lacks_statistics = statistics_ && !statistics_->second.is_sent();
+  hub_.stop(lacks_statistics ? 1 : 0);
 }
 
 void HubSession::join(int worker, Time now) {
@@ -108,7 +144,7 @@ void HubSession::forget(int worker) {
     lost_norms_.push_back(carried->second);
     carried_.erase(carried);
   }
-  if (saving_) saving_->awaited.erase(worker);
+  if (saving_ && saving_->awaited.erase(worker) > 0 && needs_all_parts_) saving_.reset();
   finish_checkpoint();
 }
 
@@ -215,19 +251,22 @@ Status HubSession::merge(int64_t step) {
   const bool is_local = exchange_.local_steps > 1;
   const double rate = is_local ? 1 : rate_(step);
   const OuterRule outer = is_local ? exchange_.outer : OuterRule();
-  SHOAL_ASSIGN(hashes_[step], replica_.pull(merged.message, rate, outer));
+  const StatisticsUse statistics = statistics_->second;
+  SHOAL_ASSIGN(hashes_[step], replica_.pull(merged.message, rate, outer, statistics));
   if (hashes_.size() > kHashes) hashes_.erase(hashes_.begin());
   losses_.push_back(merged.loss);
   computed_seconds_.push_back(std::exchange(longest_, 0));
   const auto pull = std::make_shared<const std::vector<std::byte>>(
-      encode(ToWorker(PullMessage{step, rate, outer, std::move(merged.message)})));
+      encode(ToWorker(PullMessage{step, rate, outer, statistics, std::move(merged.message)})));
   for (const int worker : hub_.workers()) letters_.push_back({worker, pull, {}});
-  if (save_every_ > 0 && !saving_ && step + 1 >= saved_ + save_every_) begin_checkpoint(step + 1);
+  const int64_t last = saved_.value_or(0);
+  if (save_every_ > 0 && !saving_ && step + 1 >= last + save_every_) begin_checkpoint(step + 1);
   return {};
 }
 
 AssignMessage HubSession::assignment_of(const HubAction& action) const {
-  return {action.step, action.first, action.end, exchange_.local_steps, rate_(action.step)};
+  return {action.step,           action.first,       action.end,
+          exchange_.local_steps, rate_(action.step), statistics_->second};
 }
 
 void HubSession::carry_out() {
@@ -239,6 +278,7 @@ void HubSession::carry_out() {
         send_state(action);
         break;
       case Kind::kAssign:
+        begin_step(action.step);
         send(action.worker, assignment_of(action));
         letters_.back().assigned = assignment_of(action);
         break;

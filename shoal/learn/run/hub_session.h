@@ -7,6 +7,9 @@
 // a run that goes on from there learns, bit by bit, what the undisturbed one learns, if its shares
 // are the same (HubOptions::fixed_shares, whose plan is in the checkpoint, or an exact codec) and
 // it waits for all workers that the checkpoint has (workers_in()).
+//
+// Statistics of norms travel in the last steps before a checkpoint and before the end, which need
+// them, and are then the means of these steps. Nothing that is learned depends on them.
 #pragma once
 
 #include <functional>
@@ -40,7 +43,8 @@ class HubSession {
   void join(int worker, Time now);
   void lose(int worker, Time now);
   void tick(Time now);
-  void stop() { hub_.stop(); }  // after this step
+  // Ends the run after this step, or after the next where statistics have to be measured.
+  void stop();
   // A message of a worker. One that no worker sends costs the worker its place: see dropped.
   void handle(int worker, std::span<const std::byte> message, Time now);
 
@@ -64,11 +68,15 @@ class HubSession {
   const Replica& replica() const { return replica_; }
   uint64_t hash() const { return hash_of_learned(replica_.trainer()); }
 
-  // Makes a checkpoint after every so many steps, or more where a worker takes so long to send its
-  // part; 0: none.
-  void save_every(int64_t steps) { save_every_ = steps; }
+  // Makes a checkpoint when the first step begins, which keeps its plan, and after every so many
+  // steps, or more where a worker takes so long to send its part; 0: none. A worker that is lost
+  // meanwhile has no part in it; where all parts are `needed`, the checkpoint is given up instead.
+  void save_every(int64_t steps, bool needed = false) {
+    save_every_ = steps;
+    needs_all_parts_ = needed;
+  }
   // What another process needs to go on from a step, once all workers have sent their parts;
-  // nothing where none was made since the last call. A worker that is lost meanwhile has no part.
+  // nothing where none was made since the last call.
   using State = std::map<std::string, Tensor>;
   std::optional<State> take_checkpoint() { return std::exchange(checkpoint_, std::nullopt); }
   // For a session in which nothing has happened. kCorrupt for a state of another run.
@@ -80,12 +88,13 @@ class HubSession {
 
  private:
   HubSession(Replica replica, Merger merger, const HubOptions& hub, Rate rate,
-             const ExchangeOptions& exchange)
+             const ExchangeOptions& exchange, int64_t averaged_steps)
       : exchange_(exchange),
         hub_(hub),
         replica_(std::move(replica)),
         merger_(std::move(merger)),
-        rate_(std::move(rate)) {}
+        rate_(std::move(rate)),
+        averaged_steps_(averaged_steps) {}
   Status take(int worker, const ToHub& message, Time now);
   Status take_push(int worker, const PushMessage& push, Time now);
   Status take_applied(int worker, const AppliedMessage& applied, Time now);
@@ -100,6 +109,8 @@ class HubSession {
   Status merge(int64_t step);
 
   AssignMessage assignment_of(const HubAction& action) const;
+  void begin_step(int64_t step);
+  StatisticsUse statistics_in(int64_t step) const;
 
   ExchangeOptions exchange_;
   Hub hub_;
@@ -110,13 +121,19 @@ class HubSession {
   std::vector<double> losses_;
   std::vector<double> computed_seconds_;
   double longest_ = 0;  // of this step
+  // Of this step, which may be nothing yet; and the steps whose statistics are averaged.
+  std::optional<std::pair<int64_t, StatisticsUse>> statistics_;
+  int64_t averaged_steps_ = 1;
+  bool stopped_ = false;
   int64_t differing_ = 0;
   struct Saving {
     int64_t step = 0;
     State state = {};
     std::set<int> awaited = {};  // workers
   };
-  int64_t save_every_ = 0, saved_ = 0;  // the second: the step of the last checkpoint
+  int64_t save_every_ = 0;
+  bool needs_all_parts_ = false;
+  std::optional<int64_t> saved_ = {};  // the step of the last checkpoint
   std::optional<Saving> saving_;
   std::optional<State> checkpoint_;
   std::map<int, State> codecs_;    // of a checkpoint, for workers that do not have them yet

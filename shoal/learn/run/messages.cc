@@ -111,6 +111,12 @@ std::map<std::string, Tensor> get_tensors(Reader& reader) {
   return tensors;
 }
 
+StatisticsUse get_statistics(Reader& reader) {
+  const auto use = StatisticsUse::from_number(reader.get<int64_t>());
+  if (!use) reader.refuse();
+  return use.value_or(StatisticsUse::follows());
+}
+
 std::vector<std::byte> copied(std::span<const std::byte> bytes) {
   return {bytes.begin(), bytes.end()};
 }
@@ -143,11 +149,12 @@ std::vector<std::byte> encode(const ToWorker& message) {
                  },
                  [&](const AssignMessage& m) {
                    writer.put(m.step).put(m.first).put(m.end).put(m.local_steps).put(m.rate_factor);
+                   writer.put(m.statistics.number());
                  },
                  [&](const PullMessage& m) {
                    writer.put(m.step).put(m.rate_factor);
                    writer.put(double{m.outer.rate}).put(double{m.outer.momentum});
-                   writer.put_long(m.merged);
+                   writer.put(m.statistics.number()).put_long(m.merged);
                  },
                  [&](const LateMessage& m) { writer.put(m.step); }, [](const GoodbyeMessage&) {},
                  [&](const SaveMessage& m) { writer.put(m.step); }},
@@ -189,7 +196,7 @@ Result<ToWorker> decode_for_worker(std::span<const std::byte> bytes) {
     const auto local_steps = reader.get<int64_t>();
     const auto rate = reader.get<double>();
     if (!std::isfinite(rate)) reader.refuse();
-    message = AssignMessage{step, first, end, local_steps, rate};
+    message = AssignMessage{step, first, end, local_steps, rate, get_statistics(reader)};
   } else if (kind == ToWorker(PullMessage()).index()) {
     const auto step = reader.get<int64_t>();
     const auto rate = reader.get<double>();
@@ -198,7 +205,8 @@ Result<ToWorker> decode_for_worker(std::span<const std::byte> bytes) {
     const bool is_rule = std::isfinite(rate) && outer.rate >= 0 && std::isfinite(outer.rate) &&
                          outer.momentum >= 0 && outer.momentum < 1;
     if (!is_rule) reader.refuse();
-    message = PullMessage{step, rate, outer, copied(reader.get_long())};
+    const StatisticsUse statistics = get_statistics(reader);
+    message = PullMessage{step, rate, outer, statistics, copied(reader.get_long())};
   } else if (kind == ToWorker(LateMessage()).index()) {
     message = LateMessage{reader.get<int64_t>()};
   } else if (kind == ToWorker(GoodbyeMessage()).index()) {

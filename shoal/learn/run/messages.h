@@ -30,12 +30,14 @@ struct AssignMessage {
   int64_t step = 0, first = 0, end = 0;
   int64_t local_steps = 1;
   double rate_factor = 1;
+  StatisticsUse statistics = StatisticsUse::follows();
 };
 // The step is merged: apply it.
 struct PullMessage {
   int64_t step = 0;
   double rate_factor = 1;
   OuterRule outer = {};
+  StatisticsUse statistics = StatisticsUse::follows();
   std::vector<std::byte> merged = {};
 };
 // What was pushed for the step came too late: carry it along.

@@ -16,8 +16,8 @@ std::vector<ToWorker> to_worker() {
               3,
               {{"w", Tensor::of<float>({2, 1}, {1, 2})}, {"steps", Tensor::of<int64_t>({}, {9})}},
               {{"error", Tensor::of<float>({2}, {3, 4})}}},
-          AssignMessage{4, 1, 3, 8, 0.25},
-          PullMessage{5, 0.5, {0.75f, 0.5f}, some_bytes(9)},
+          AssignMessage{4, 1, 3, 8, 0.25, StatisticsUse::skips()},
+          PullMessage{5, 0.5, {0.75f, 0.5f}, StatisticsUse::averages(3), some_bytes(9)},
           LateMessage{6},
           GoodbyeMessage{},
           SaveMessage{7}};
@@ -53,7 +53,16 @@ TEST(Messages, ComeBackWhole) {
 // B6: what a push and a pull need besides the gradients.
 TEST(Messages, AddFewBytes) {
   EXPECT_LE(encode(ToHub(PushMessage{1, {0, 8, 1, some_bytes(58'560)}})).size(), 58'560u + 64);
-  EXPECT_LE(encode(ToWorker(PullMessage{1, 1, {}, some_bytes(58'560)})).size(), 58'560u + 64);
+  EXPECT_LE(encode(ToWorker(PullMessage{.step = 1, .merged = some_bytes(58'560)})).size(),
+            58'560u + 64);
+}
+
+TEST(Messages, RefuseUsesOfStatisticsThatAreNone) {
+  std::vector<std::byte> bytes = encode(ToWorker(AssignMessage{4, 1, 3, 8, 0.25}));
+  ASSERT_TRUE(decode_for_worker(bytes).ok());
+  const int64_t none = -3;
+  std::memcpy(bytes.data() + bytes.size() - sizeof(none), &none, sizeof(none));
+  EXPECT_EQ(decode_for_worker(bytes).status().code(), Code::kCorrupt);
 }
 
 TEST(Messages, RefuseTimesThatAreNone) {

@@ -47,6 +47,7 @@ Status WorkerSession::assign(const AssignMessage& message) {
                            message.step <= std::numeric_limits<int64_t>::max() / kMostLocalSteps;
   if (step_ != message.step || task_ || !is_range || !is_possible) return out_of_step();
   task_ = Task{message, message.first};
+  replica_.begin_step(message.statistics);
   return {};
 }
 
@@ -84,8 +85,8 @@ Status WorkerSession::pull(const PullMessage& message) {
   const int64_t done = task_ ? done_of(*task_) : 0;
   SHOAL_TRY(replica_.carry_unsent(task_ && task_->range.local_steps > 1));
   task_.reset();
-  SHOAL_ASSIGN(const uint64_t hash,
-               replica_.pull(message.merged, message.rate_factor, message.outer));
+  SHOAL_ASSIGN(const uint64_t hash, replica_.pull(message.merged, message.rate_factor,
+                                                  message.outer, message.statistics));
   ++*step_;
   const double carried = replica_.codec().gradients().carried_norm();
   messages_.emplace_back(AppliedMessage{message.step, hash, done, carried});
