@@ -1,6 +1,6 @@
 // A network for another size of its input, as convolutional ones take it although their files name
-// one. Targets of Reshape that no longer fit have their largest dimension, most often that of
-// cells, made to fit.
+// one. Targets of Reshape that no longer fit have a dimension, most often that of cells, made to
+// fit.
 #pragma once
 
 #include "shoal/base/status.h"
