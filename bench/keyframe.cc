@@ -124,7 +124,8 @@ Status measure_sparse() {
         whole.push_back(cpu_ms_of([&] {
           static_cast<void>(dense->run({&input, 1}, outputs, {}));
         }));
-        masked.push_back(cpu_ms_of([&] { static_cast<void>(sparse.run(input, mask, output)); }));
+        masked.push_back(
+            cpu_ms_of([&] { static_cast<void>(sparse.run(input, mask, std::span(&output, 1))); }));
       }
       std::printf(
           "{\"mask\": \"%s\", \"tile\": %d, \"share\": %.3f, \"computed\": %.3f, \"dense_ms\": "

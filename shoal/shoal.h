@@ -118,6 +118,7 @@
 #include "shoal/shrink/shrink.h"
 #include "shoal/shrink/tprune.h"
 #include "shoal/track/assignment.h"
+#include "shoal/track/box_motion.h"
 #include "shoal/track/mot_metrics.h"
 #include "shoal/track/tracker.h"
 #include "shoal/watch/activity.h"

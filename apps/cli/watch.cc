@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,18 +39,18 @@ Examples:
   shoal watch zoo:scene --gate auto                               a synthetic scene and its detector)";
 
 // How long a cluster may be without workers until watching fails.
-constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kDetectorTimeout{30};
 
 struct WatchFlags {
   ModelFlags model;
   PlanFlags plan;
   std::vector<std::string> sources;
-  std::string gate = "off", delta = "off", key_frames = "off", head;
+  std::string gate = "off", delta = "off", key_frames = "off", motion = "flow", head;
   OutputFlags outputs;
   PlaceFlags place;
   watch::WatchOptions options;
   double timeout = 10;
-  bool json = false;
+  bool rectangular = false, json = false;
 };
 
 void add_to(WatchFlags& f, Command& command) {
@@ -80,14 +81,24 @@ void add_to(WatchFlags& f, Command& command) {
       })
       ->capture_default_str();
   command
-      .add_option("--key-frames", f.key_frames,
-                  "auto, or one in N frames: features of the others are those of the last one, "
-                  "moved by what is seen to move; with :async they are computed meanwhile")
+      .add_option(
+          "--key-frames", f.key_frames,
+          "auto, or one in N frames: features of the others are those of the last one, "
+          "moved by what is seen to move; with :async they are computed meanwhile, with :sparse "
+          "only where the image has changed")
       ->check([](const std::string& text) {
         const auto options = keyframe::parse_key_frames(text);
         return options.ok() ? std::string() : std::string(options.status().message());
       })
       ->capture_default_str();
+  command
+      .add_option("--motion", f.motion,
+                  "What moves features between key frames: flow, or the vectors of a video's codec "
+                  "where it has them")
+      ->check(one_of({"flow", "codec"}))
+      ->capture_default_str();
+  command.add_flag("--rect", f.rectangular,
+                   "Compute only the part of the network's input that the image fills");
   command.add_flag("--track", f.options.track, "Follow objects: boxes have an id");
   command.add_option("--frames", f.options.frames,
                      "Only the first N frames of each source; 0: all");
@@ -128,7 +139,9 @@ Result<std::vector<std::unique_ptr<watch::FrameSource>>> open_sources(
   const std::chrono::milliseconds timeout(static_cast<int64_t>(1000 * flags.timeout));
   std::vector<std::unique_ptr<watch::FrameSource>> all;
   for (const std::string& source : flags.sources) {
-    SHOAL_ASSIGN(auto opened, watch::open_source(source, {.timeout = timeout, .cancel = cancel}));
+    SHOAL_ASSIGN(auto opened, watch::open_source(source, {.timeout = timeout,
+                                                          .cancel = cancel,
+                                                          .motion = flags.motion == "codec"}));
     all.push_back(std::move(opened));
   }
   return all;
@@ -141,7 +154,8 @@ struct Looking {
   std::optional<PlacedStreams> placed = {};
   std::vector<detect::Detector> detectors = {};  // one for all streams, or for each
   std::vector<std::shared_ptr<const keyframe::Pipeline>> pipelines =
-      {};  // of key frames, if they are
+      {};                                                          // of key frames, if they are
+  std::vector<std::function<void(const watch::Frame&)>> see = {};  // theirs
 
   // Of the multiply-accumulates of a look at a source, those that were computed.
   double computed_share(size_t source) const {
@@ -184,9 +198,12 @@ Status open_detectors(const WatchFlags& flags, Looking& looking) {
       SHOAL_ASSIGN(auto one, watch::open_key_frame_detector(model, device, *key_frames, head));
       looking.detectors.push_back(std::move(one.detector));
       looking.pipelines.push_back(std::move(one.pipeline));
+      looking.see.push_back(std::move(one.see));
       continue;
     }
-    SHOAL_ASSIGN(auto one, detect::Detector::open(model, device, head));
+    SHOAL_ASSIGN(auto one, flags.rectangular
+                               ? detect::Detector::open_rectangular(model, device, head)
+                               : detect::Detector::open(model, device, head));
     looking.detectors.push_back(std::move(one));
   }
   return {};
@@ -224,13 +241,19 @@ watch::WatchOptions options_of(const WatchFlags& flags, const Looking& looking) 
   options.gate = flags.gate == "auto";
   options.track = options.track || flags.outputs.wants_activity();
   options.at_once = looking.placed.has_value();
-  if (flags.plan.is_on_cluster()) options.patience = kPatience;
+  if (flags.plan.is_on_cluster()) options.detector_timeout = kDetectorTimeout;
   return options;
 }
 
 Outcome watch_and_print(const WatchFlags& flags) {
   if (flags.delta != "off" && flags.key_frames != "off") {
     return fail(Exit::kUsage, invalid("--delta and --key-frames exclude each other"));
+  }
+  if (flags.motion == "codec" && flags.key_frames == "off") {
+    return fail(Exit::kUsage, invalid("--motion codec needs --key-frames"));
+  }
+  if (flags.rectangular && flags.key_frames != "off") {
+    return fail(Exit::kUsage, invalid("--rect and --key-frames exclude each other"));
   }
   const Status together = flags.place.check(flags.plan, parse_delta(flags.delta)->has_value());
   if (!together.ok()) return fail(Exit::kUsage, together);
@@ -248,7 +271,8 @@ Outcome watch_and_print(const WatchFlags& flags) {
   std::vector<detect::Detector>& detectors = looking.detectors;
   std::vector<watch::Stream> streams;
   for (size_t i = 0; i < sources.size(); ++i) {
-    streams.push_back({sources[i].get(), &detectors[std::min(i, detectors.size() - 1)]});
+    streams.push_back({sources[i].get(), &detectors[std::min(i, detectors.size() - 1)], {}});
+    if (flags.motion == "codec" && !looking.see.empty()) streams.back().see = looking.see[i];
   }
   SHOAL_OR_EXIT(const auto outputs, Exit::kUsage,
                 WatchOutputs::open(flags.outputs, flags.sources, detectors.front().head(),

@@ -179,7 +179,68 @@ class Decoder {
     });
   }
 
+  void ssd() {
+    const auto scores = output(head_.classes + 1), boxes = output(4);
+    const auto width = static_cast<float>(head_.width), height = static_cast<float>(head_.height);
+    for (size_t i = 0; i < boxes.size() / 4; ++i) {
+      const auto v = boxes.subspan(4 * i, 4);
+      const Box box{v[0] * width, v[1] * height, v[2] * width, v[3] * height};
+      add_classes(scores.subspan(i * (classes() + 1), classes() + 1), box);
+    }
+  }
+
+  // Priors as in the paper: for each cell a square of the map's own size, one of the geometric mean
+  // of that and the next map's, and the first one with other aspect ratios.
+  void ssd300() {
+    struct Map {
+      size_t cells;                // of a side
+      float step, size, next;      // in pixels
+      std::vector<float> aspects;  // and their inverses
+    };
+    const std::array<Map, 6> maps = {{{38, 8, 30, 60, {2}},
+                                      {19, 16, 60, 111, {2, 3}},
+                                      {10, 32, 111, 162, {2, 3}},
+                                      {5, 64, 162, 213, {2, 3}},
+                                      {3, 100, 213, 264, {2}},
+                                      {1, 300, 264, 315, {2}}}};
+    size_t next = 0;
+    for (const Map& map : maps) {
+      std::vector<Point> sizes = {{map.size, map.size}};
+      sizes.push_back({std::sqrt(map.size * map.next), std::sqrt(map.size * map.next)});
+      for (const float aspect : map.aspects) {
+        const float root = std::sqrt(aspect);
+        sizes.push_back({map.size * root, map.size / root});
+        sizes.push_back({map.size / root, map.size * root});
+      }
+      for (size_t cell = 0; cell < map.cells * map.cells; ++cell) {
+        const Point centre{(static_cast<float>(cell % map.cells) + 0.5F) * map.step,
+                           (static_cast<float>(cell / map.cells) + 0.5F) * map.step};
+        for (const Point& size : sizes) add_offset(next++, centre, size);
+      }
+    }
+  }
+
  private:
+  // A box beside a prior, with probabilities or what softmax makes them of.
+  void add_offset(size_t i, const Point& centre, const Point& size) {
+    constexpr float kCentre = 0.1F, kSize = 0.2F;  // variances
+    const auto v = output(4).subspan(4 * i, 4);
+    const auto given = output(head_.classes + 1).subspan(i * (classes() + 1), classes() + 1);
+    std::vector<float> scores(given.begin(), given.end());
+    float sum = 0;
+    for (const float one : scores) sum += one;
+    const bool are_shares = std::abs(sum - 1) < 1e-3F && *std::ranges::min_element(scores) >= 0;
+    if (!are_shares) softmax(scores);
+    add_classes(scores,
+                around(centre.x + kCentre * v[0] * size.x, centre.y + kCentre * v[1] * size.y,
+                       size.x * std::exp(kSize * v[2]), size.y * std::exp(kSize * v[3])));
+  }
+
+  // The first of the scores is of no object.
+  void add_classes(std::span<const float> scores, const Box& box) {
+    for (size_t c = 0; c < classes(); ++c) add(c, scores[c + 1], box);
+  }
+
   size_t classes() const { return static_cast<size_t>(head_.classes); }
 
   static void softmax(std::span<float> v) {
@@ -260,6 +321,12 @@ Result<std::vector<Detection>> decode(const Head& head, std::span<const Tensor> 
       break;
     case HeadKind::kRetinaface:
       decoder.retinaface();
+      break;
+    case HeadKind::kSsd:
+      decoder.ssd();
+      break;
+    case HeadKind::kSsd300:
+      decoder.ssd300();
       break;
   }
   return decoder.take();

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <random>
@@ -136,6 +137,13 @@ std::vector<Planted> planted() {
     all.push_back(
         {HeadKind::kRetinaface, {boxes, scores, points}, {0, 0.9F, {28, 12, 44, 28}, face}});
   }
+  {
+    Tensor scores = zeros({1, 10, 1 + kClasses + 1}), boxes = zeros({1, 10, 4});
+    scores.data<float>()[5 * 3 + 2] = 0.9F;
+    const float box[] = {0.25F, 0.125F, 0.75F, 0.5F};
+    std::ranges::copy(box, boxes.data<float>().begin() + 12);
+    all.push_back({HeadKind::kSsd, {boxes, scores}, {1, 0.9F, {16, 8, 48, 32}, {}}});
+  }
   return all;
 }
 
@@ -158,7 +166,8 @@ TEST(Heads, FindAPlantedBox) {
     ASSERT_TRUE(head.ok()) << head.status().message();
     EXPECT_EQ(head->kind, one.kind);
     EXPECT_EQ(find_head(name_of(one.kind)), one.kind);
-    EXPECT_EQ(head->classes, one.wanted.label == 1 ? kClasses : 1);
+    const int64_t classes = one.kind == HeadKind::kSsd ? kClasses + 1 : kClasses;
+    EXPECT_EQ(head->classes, one.wanted.label == 1 ? classes : 1);
     // The image is twice as wide and as high, and nothing is beside it.
     const Placement twice{.scale_x = 0.5F, .scale_y = 0.5F, .width = 128, .height = 128};
     const auto found = decode(*head, one.outputs, twice, 0.25F);
@@ -176,6 +185,57 @@ TEST(Heads, FindAPlantedBox) {
       EXPECT_NEAR((*made.points)[2].x, 2 * (*one.wanted.points)[2].x, 1e-3);
     }
   }
+}
+
+constexpr double kSsdCount = 13289, kSsdEdges = 1055263342.271, kSsdScores = 648576.68206;
+
+// Sums that NumPy gives for the same outputs: all boxes of probability 0.2 at least, each edge
+// times its place; tests/watch/detectors.py has whole networks.
+TEST(Heads, DecodeAnSsd300AsNumpyDoes) {
+  const TensorInfo image{.name = "x", .dims = Dims{1, 3, 300, 300}};
+  Tensor scores = zeros({1, 8732, 6}), boxes = zeros({1, 8732, 4});
+  for (int64_t i = 0; i < 8732; ++i) {
+    for (int64_t c = 0; c < 6; ++c) {
+      scores.data<float>()[static_cast<size_t>(6 * i + c)] =
+          static_cast<float>((i * 31 + c * 17) % 23) / 8;
+    }
+    for (int64_t e = 0; e < 4; ++e) {
+      boxes.data<float>()[static_cast<size_t>(4 * i + e)] =
+          static_cast<float>((i * 7 + e * 5) % 13) / 4 - 1.5F;
+    }
+  }
+  const auto head = recognise(std::span(&image, 1), infos_of({scores, boxes}));
+  ASSERT_TRUE(head.ok()) << head.status().message();
+  EXPECT_EQ(head->kind, HeadKind::kSsd300);
+  EXPECT_EQ(head->classes, 5);
+  const Placement same{.width = 300, .height = 300};
+  const auto sums_of = [&](const Tensor& given) {
+    const std::vector<Tensor> outputs = {given, boxes};
+    const auto found = decode(*head, outputs, same, 0.2F);
+    EXPECT_TRUE(found.ok());
+    double edges = 0, all = 0;
+    for (size_t i = 0; i < found->size(); ++i) {
+      const Detection& one = (*found)[i];
+      const auto place = static_cast<double>(i % 97 + 1);
+      edges += place * (one.box.left + 2 * one.box.top + 3 * one.box.right + 4 * one.box.bottom);
+      all += place * one.score * static_cast<double>(one.label + 1);
+    }
+    return std::array{static_cast<double>(found->size()), edges, all};
+  };
+  const auto sums = sums_of(scores);
+  EXPECT_EQ(sums[0], kSsdCount);
+  EXPECT_NEAR(sums[1], kSsdEdges, 1e-6 * kSsdEdges);
+  EXPECT_NEAR(sums[2], kSsdScores, 1e-6 * kSsdScores);
+  // Networks that end with softmax say the same.
+  Tensor shares = scores;
+  for (size_t i = 0; i < 8732; ++i) {
+    float sum = 0;
+    for (size_t c = 0; c < 6; ++c)
+      sum += shares.data<float>()[6 * i + c] = std::exp(scores.data<float>()[6 * i + c]);
+    for (size_t c = 0; c < 6; ++c) shares.data<float>()[6 * i + c] /= sum;
+  }
+  EXPECT_EQ(sums_of(shares)[0], kSsdCount);
+  EXPECT_NEAR(sums_of(shares)[2], kSsdScores, 1e-5 * kSsdScores);
 }
 
 TEST(Heads, RefuseWhatIsNoDetector) {

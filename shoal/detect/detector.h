@@ -9,6 +9,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -38,6 +39,11 @@ class Detector {
   static Result<Detector> open(const Model& model, Device& device,
                                std::optional<HeadKind> head = {}, SessionOptions options = {});
 
+  // The same for rectangular inference: of the input only the part is computed that an image of its
+  // shape needs (rectangle_of()), where the model takes such sizes, and all of it where not.
+  static Result<Detector> open_rectangular(const Model& model, Device& device,
+                                           std::optional<HeadKind> head = {});
+
   // A detector whose network somebody else runs.
   Detector(Head head, Network network) : head_(std::move(head)), network_(std::move(network)) {}
 
@@ -48,8 +54,11 @@ class Detector {
   Result<std::vector<Detection>> find(const Tensor& image, const Suppression& how = {});
 
  private:
+  class Rectangles;
+
   Head head_;
   Network network_;
+  std::shared_ptr<Rectangles> rectangles_ = {};  // if inference is rectangular
 };
 
 // Images with true boxes in a folder: images/NAME.jpg (or .png), and in labels/NAME.txt, for each

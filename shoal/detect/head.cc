@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <string>
 
+#include "shoal/base/round_up.h"
 #include "shoal/detect/cells.h"
 
 namespace shoal::detect {
@@ -46,6 +48,8 @@ const std::vector<Convention>& conventions() {
        false,
        {104, 117, 123},
        {1, 1, 1}},
+      {HeadKind::kSsd300, "ssd300", Fit::kStretch, 114, false, false, {123, 117, 104}, {1, 1, 1}},
+      {HeadKind::kSsd, "ssd", Fit::kStretch, 114, false, false, {127}, {128}},
   };
   return all;
 }
@@ -106,6 +110,20 @@ std::optional<int64_t> classes_of(HeadKind kind, int64_t height, int64_t width,
       std::ranges::sort(last);
       if (wanted == 2 && last == Dims{2, 4}) return 1;
       if (wanted == 3 && last == Dims{2, 4, 10} && first[1] == 2 * cells) return 1;
+      break;
+    }
+    case HeadKind::kSsd:
+    case HeadKind::kSsd300: {
+      if (outputs.size() != 2) break;
+      const bool swapped = first.size() == 3 && first[2] == 4;
+      const Dims &scores = outputs[swapped ? 1 : 0], &boxes = outputs[swapped ? 0 : 1];
+      if (scores.size() != 3 || boxes.size() != 3 || scores[0] != 1 || boxes[0] != 1 ||
+          scores[1] != boxes[1] || boxes[2] != 4 || scores[2] < 2 || scores[2] == 4) {
+        break;  // with three classes nobody can tell the two apart
+      }
+      const bool has_priors =
+          height == kSsd300Side && width == kSsd300Side && scores[1] == kSsd300Priors;
+      if (has_priors == (kind == HeadKind::kSsd300)) return scores[2] - 1;
       break;
     }
   }
@@ -191,33 +209,63 @@ Point Placement::to_image(const Point& point) const {
   return {(point.x - shift_x) / scale_x, (point.y - shift_y) / scale_y};
 }
 
-Result<Prepared> prepare(const Tensor& image, const Head& head) {
-  const int64_t height = image.shape()[0], width = image.shape()[1], channels = image.shape()[2];
-  Prepared made{.input = {}, .placement = {.width = width, .height = height}};
-  Placement& at = made.placement;
+Head rectangle_of(const Head& head, int64_t image_height, int64_t image_width) {
+  if (head.fit == Fit::kStretch || image_height < 1 || image_width < 1) return head;
+  constexpr int64_t kStride = 32;  // the largest of all heads
+  const double scale =
+      std::min(static_cast<double>(head.height) / static_cast<double>(image_height),
+               static_cast<double>(head.width) / static_cast<double>(image_width));
+  const auto side = [&](int64_t length, int64_t most) {
+    const auto shown = static_cast<int64_t>(std::ceil(static_cast<double>(length) * scale));
+    return std::min(round_up(shown, kStride), most);
+  };
+  Head smaller = head;
+  smaller.height = side(image_height, head.height);
+  smaller.width = side(image_width, head.width);
+  return smaller;
+}
+
+namespace {
+
+// The rows and columns of the input that an image fills.
+int64_t shown(int64_t length, float scale, int64_t most) {
+  return std::clamp<int64_t>(static_cast<int64_t>(static_cast<float>(length) * scale + 0.5F), 1,
+                             most);
+}
+
+}  // namespace
+
+Placement placement_in(const Head& head, int64_t height, int64_t width) {
+  Placement at{.width = width, .height = height};
   at.scale_x = static_cast<float>(head.width) / static_cast<float>(width);
   at.scale_y = static_cast<float>(head.height) / static_cast<float>(height);
+  if (head.fit == Fit::kStretch) return at;
+  at.scale_x = at.scale_y = std::min(at.scale_x, at.scale_y);
+  if (head.fit == Fit::kCentre) {
+    at.shift_x = static_cast<float>((head.width - shown(width, at.scale_x, head.width)) / 2);
+    at.shift_y = static_cast<float>((head.height - shown(height, at.scale_y, head.height)) / 2);
+  }
+  return at;
+}
+
+Result<Prepared> prepare(const Tensor& image, const Head& head) {
+  const int64_t height = image.shape()[0], width = image.shape()[1], channels = image.shape()[2];
+  Prepared made{.input = {}, .placement = placement_in(head, height, width)};
+  const Placement& at = made.placement;
   Tensor fitted;
   if (head.fit == Fit::kStretch) {
     fitted = resize_image(image, head.height, head.width);
   } else {
-    at.scale_x = at.scale_y = std::min(at.scale_x, at.scale_y);
-    const auto side = [&](int64_t length, int64_t most) {
-      return std::clamp<int64_t>(
-          static_cast<int64_t>(static_cast<float>(length) * at.scale_x + 0.5F), 1, most);
-    };
-    const int64_t shown_h = side(height, head.height), shown_w = side(width, head.width);
-    const int64_t top = head.fit == Fit::kCentre ? (head.height - shown_h) / 2 : 0;
-    const int64_t left = head.fit == Fit::kCentre ? (head.width - shown_w) / 2 : 0;
-    at.shift_x = static_cast<float>(left);
-    at.shift_y = static_cast<float>(top);
-    const Tensor shown = resize_image(image, shown_h, shown_w);
-    fitted = Tensor({DType::kU8, {head.height, head.width, channels}});
+    const int64_t shown_h = shown(height, at.scale_y, head.height);
+    const int64_t shown_w = shown(width, at.scale_x, head.width);
+    const auto top = static_cast<int64_t>(at.shift_y), left = static_cast<int64_t>(at.shift_x);
+    const Tensor resized = resize_image(image, shown_h, shown_w);
+    fitted = Tensor::uninitialized({DType::kU8, {head.height, head.width, channels}});
     std::ranges::fill(fitted.data<uint8_t>(), head.pad);
     const auto row = static_cast<size_t>(shown_w * channels);
     for (int64_t y = 0; y < shown_h; ++y) {
       std::memcpy(fitted.data<uint8_t>().data() + ((top + y) * head.width + left) * channels,
-                  shown.data<uint8_t>().data() + static_cast<size_t>(y) * row, row);
+                  resized.data<uint8_t>().data() + static_cast<size_t>(y) * row, row);
     }
   }
   Preprocess how = head.preprocess;

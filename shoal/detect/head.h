@@ -14,9 +14,14 @@
 //   retinaface  [1, N, 4], [1, N, 2] and [1, N, 10]   priors of two sizes for each cell, with
 //                               centre = p + 0.1 v size, size = p exp(0.2 v), points = p + 0.1 v
 //                               size
+//   ssd         [1, N, 1 + C] and [1, N, 4]   probabilities, of no object first; edges as shares,
+//   as
+//                               those export them who decode in the network
+//   ssd300      the same with N = 8732, at 300 x 300: offsets to the priors of SSD300, as of
+//                               retinaface; probabilities, or what softmax makes them of
 //
-// N counts the cells of strides 8, 16 and 32. What an image becomes before is known for each head,
-// too: it is a convention of those who train them, and no shape shows it.
+// For the others N counts the cells of strides 8, 16 and 32. What an image becomes before is known
+// for each head, too: it is a convention of those who train them, and no shape shows it.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +50,9 @@ enum class HeadKind : uint8_t {
   kFastestdet,
   kNanodet,
   kUltraface,
-  kRetinaface
+  kRetinaface,
+  kSsd,
+  kSsd300
 };
 
 // "yolov8" and so on, and back; nothing for another name.
@@ -76,6 +83,10 @@ struct Head {
 Result<Head> recognise(std::span<const TensorInfo> inputs, std::span<const TensorInfo> outputs,
                        std::optional<HeadKind> wanted = {});
 
+// The same head with an input that has no more rows and columns beside an image of this size than
+// its strides need (rectangular inference). The image is as large in it as before. Pure.
+Head rectangle_of(const Head& head, int64_t image_height, int64_t image_width);
+
 // Where a pixel of the input lies in the image: x = (x' - shift) / scale.
 struct Placement {
   float scale_x = 1, scale_y = 1, shift_x = 0, shift_y = 0;
@@ -85,6 +96,9 @@ struct Placement {
   Box to_image(const Box& box) const;
   Point to_image(const Point& point) const;
 };
+
+// Where an image of this size goes. Pure.
+Placement placement_in(const Head& head, int64_t height, int64_t width);
 
 // An image, and where it went. Fails as preprocess() does.
 struct Prepared {

@@ -240,6 +240,50 @@ Flow estimate_flow(const Luma& then, const Luma& now, const Flow* guess) {
   return flow;
 }
 
+Flow composed(const Flow& earlier, const Flow& later) {
+  SHOAL_CHECK(earlier.height == later.height && earlier.width == later.width);
+  Flow sum = later;
+  // The block at a middle of a block, moved.
+  const auto block_of = [](int64_t block, float by, int64_t count) {
+    const auto at = static_cast<float>(block) + 0.5F + by / static_cast<float>(kBlock);
+    return static_cast<int64_t>(std::clamp(at, 0.0F, static_cast<float>(count) - 0.5F));
+  };
+  for (int64_t row = 0; row < sum.rows; ++row) {
+    for (int64_t column = 0; column < sum.columns; ++column) {
+      Vector& one = sum.vectors[static_cast<size_t>(row * sum.columns + column)];
+      const int64_t from_row = block_of(row, one.y, sum.rows);
+      const int64_t from_column = block_of(column, one.x, sum.columns);
+      const Vector& before =
+          earlier.vectors[static_cast<size_t>(from_row * sum.columns + from_column)];
+      one = {one.x + before.x, one.y + before.y};
+    }
+  }
+  sum.residual = std::max(earlier.residual, later.residual);
+  return sum;
+}
+
+Flow placed(const Flow& flow, int64_t height, int64_t width, const FlowPlacement& at) {
+  Flow there = no_flow(height, width);
+  there.residual = flow.residual;
+  const auto middle = [](int64_t block) { return (static_cast<float>(block) + 0.5F) * kBlock; };
+  for (int64_t row = 0; row < there.rows; ++row) {
+    for (int64_t column = 0; column < there.columns; ++column) {
+      const float x = (middle(column) - at.shift_x) / at.scale_x;
+      const float y = (middle(row) - at.shift_y) / at.scale_y;
+      if (!(x >= 0 && y >= 0 && x < static_cast<float>(flow.width) &&
+            y < static_cast<float>(flow.height))) {
+        continue;
+      }
+      const int64_t block =
+          static_cast<int64_t>(y) / kBlock * flow.columns + static_cast<int64_t>(x) / kBlock;
+      const Vector& one = flow.vectors[static_cast<size_t>(block)];
+      there.vectors[static_cast<size_t>(row * there.columns + column)] = {one.x * at.scale_x,
+                                                                          one.y * at.scale_y};
+    }
+  }
+  return there;
+}
+
 PlaneFlow resample(const Flow& flow, int64_t height, int64_t width) {
   SHOAL_CHECK(height > 0 && width > 0);
   PlaneFlow plane{height, width, {}};

@@ -84,6 +84,17 @@ Flow no_flow(int64_t height, int64_t width);
 // REQUIRES: both have the same size, and so has the guess.
 Flow estimate_flow(const Luma& then, const Luma& now, const Flow* guess = nullptr);
 
+// The flow over two steps: what is at p now was at p + v in the frame between, v = later(p), and at
+// p + v + earlier(p + v) before. REQUIRES: both are of images of one size.
+Flow composed(const Flow& earlier, const Flow& later);
+
+// The flow of an image that was scaled and moved into another one: x' = x scale + shift. Beside it
+// nothing moves. REQUIRES: sizes and scales are positive.
+struct FlowPlacement {
+  float scale_x = 1, scale_y = 1, shift_x = 0, shift_y = 0;
+};
+Flow placed(const Flow& flow, int64_t height, int64_t width, const FlowPlacement& at);
+
 // The flow in a plane of features: for each of its pixels the mean over the blocks that it covers,
 // in pixels of that plane. A value.
 struct PlaneFlow {

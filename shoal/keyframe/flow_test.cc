@@ -213,5 +213,42 @@ TEST(Warp, GivesTheFeaturesOfAFrameThatMovedByWholeStrides) {
   }
 }
 
+// Where everything moves alike, steps add up; what leaves the image is what is at its edge.
+TEST(Flow, IsComposedOfSteps) {
+  Flow first = no_flow(64, 96), second = first;
+  for (Vector& one : first.vectors) one = {16, 0};
+  for (Vector& one : second.vectors) one = {-3, 32};
+  first.residual = 2;
+  for (const Vector& one : composed(first, second).vectors) EXPECT_EQ(one, (Vector{13, 32}));
+  EXPECT_EQ(composed(first, second).residual, 2);
+  // One block comes from the right, where the first step came from above.
+  first = second = no_flow(64, 96);
+  first.vectors[3] = {0, -7};
+  second.vectors[2] = {16, 0};
+  const Flow both = composed(first, second);
+  EXPECT_EQ(both.vectors[2], (Vector{16, -7}));
+  EXPECT_EQ(both.vectors[1], (Vector{0, 0}));
+  EXPECT_EQ(both.vectors[3], (Vector{0, -7}));
+  second.vectors[0] = {-1e6F, -1e6F};
+  EXPECT_EQ(composed(first, second).vectors[0], (Vector{-1e6F, -1e6F}));
+}
+
+TEST(Flow, FollowsAnImageIntoALetterbox) {
+  Flow flow = no_flow(64, 128);
+  for (int64_t column = 4; column < 8; ++column) {
+    for (int64_t row = 0; row < 4; ++row)
+      flow.vectors[static_cast<size_t>(row * 8 + column)] = {8, -4};
+  }
+  const Flow there = placed(flow, 64, 64, {.scale_x = 0.5F, .scale_y = 0.5F, .shift_y = 16});
+  for (int64_t row = 0; row < 4; ++row) {
+    for (int64_t column = 0; column < 4; ++column) {
+      const bool moves = column >= 2 && row >= 1 && row < 3;
+      EXPECT_EQ(there.vectors[static_cast<size_t>(row * 4 + column)],
+                (moves ? Vector{4, -2} : Vector{}))
+          << row << " " << column;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shoal::keyframe

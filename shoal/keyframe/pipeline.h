@@ -22,6 +22,7 @@
 #include "shoal/base/status.h"
 #include "shoal/device/device.h"
 #include "shoal/graph/graph.h"
+#include "shoal/keyframe/flow.h"
 #include "shoal/keyframe/key_schedule.h"
 #include "shoal/keyframe/split.h"
 #include "shoal/tensor/tensor.h"
@@ -36,11 +37,15 @@ struct PipelineOptions {
   CutOptions cut = {};
   std::vector<ValueId> at = {};  // where to split the network; empty: as find_cut() says
   bool asynchronous = false;
+  // Key frames compute their features only where the image has changed (sparse_features.h). Needs a
+  // CPU and sequential order.
+  bool sparse = false;
 };
 
 // What a person asked for: "off" is none; "auto" by motion, as it is seen by a fixed camera; a
 // number of frames from one key frame to the next. With ":async" after the last two, features are
-// computed on a thread of their own. Fails with kInvalidArgument.
+// computed on a thread of their own, with ":sparse" only where the image has changed. Fails with
+// kInvalidArgument.
 Result<std::optional<PipelineOptions>> parse_key_frames(std::string_view text);
 
 // The answer to a frame.
@@ -61,9 +66,11 @@ class Pipeline {
                                                 const PipelineOptions& options = {});
   virtual ~Pipeline() = default;
 
-  // The next frame, as the network reads it. Fails with kInvalidArgument for another type, and as
-  // the device does; in asynchronous order also for a frame before.
-  virtual Result<Answer> run(const Tensor& input) = 0;
+  // The next frame, as the network reads it. `motion` is the flow from the frame before, in pixels
+  // of the input, if somebody knows it, as a codec does (placed()): then none is estimated. Fails
+  // with kInvalidArgument for another type or size, and as the device does; in asynchronous order
+  // also for a frame before.
+  virtual Result<Answer> run(const Tensor& input, const Flow* motion = nullptr) = 0;
 
   // How many multiply-accumulates a key frame takes, and another one.
   virtual int64_t features_macs() const = 0;

@@ -24,12 +24,14 @@ Result<SparseNetwork> SparseNetwork::compile(const Graph& graph, Device& device,
     return Status(Code::kUnsupported, "only a CPU can leave out parts of what it computes");
   }
   const Graph& carried_out = network.whole_->graph();
-  const auto makes_output = [&](const Node& node) {
-    return carried_out.outputs().size() == 1 &&
-           std::ranges::find(node.outputs, carried_out.outputs()[0]) != node.outputs.end();
+  const auto is_computed = [&](ValueId output) {
+    return std::ranges::any_of(carried_out.nodes(), [&](const Node& node) {
+      return std::ranges::find(node.outputs, output) != node.outputs.end();
+    });
   };
-  if (carried_out.inputs().size() != 1 || std::ranges::none_of(carried_out.nodes(), makes_output)) {
-    return Status(Code::kUnsupported, "a sparse network has one input and computes one output");
+  if (carried_out.inputs().size() != 1 ||
+      !std::ranges::all_of(carried_out.outputs(), is_computed)) {
+    return Status(Code::kUnsupported, "a sparse network has one input and computes its outputs");
   }
   SHOAL_ASSIGN(network.values_, delta::keep_values(*network.whole_));
   for (size_t i = 0; i < carried_out.nodes().size(); ++i) {
@@ -52,11 +54,15 @@ TileMask SparseNetwork::computed(const TileMask& mask) const {
   return regridded(mask, grids_[static_cast<size_t>(kernels_.rend() - last) - 1]);
 }
 
-Status SparseNetwork::run(const Tensor& input, const TileMask& mask, Tensor& output) {
+Status SparseNetwork::run(const Tensor& input, const TileMask& mask, std::span<Tensor> outputs) {
   const Graph& graph = whole_->graph();
-  if (!output.defined()) output = Tensor::uninitialized(graph[graph.outputs()[0]].type);
+  SHOAL_CHECK(outputs.size() == graph.outputs().size());
   values_.bind(graph.inputs()[0], input);
-  values_.bind(graph.outputs()[0], output);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const ValueId id = graph.outputs()[i];
+    if (!outputs[i].defined()) outputs[i] = Tensor::uninitialized(graph[id].type);
+    values_.bind(id, outputs[i]);
+  }
   for (size_t i = 0; i < kernels_.size(); ++i) {
     const cpu::CpuExecutable::Step& step = whole_->steps()[i];
     const cpu::KernelArgs args = values_.args_of(step);

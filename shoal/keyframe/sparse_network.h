@@ -25,19 +25,21 @@ namespace shoal::keyframe {
 // Thread-compatible.
 class SparseNetwork {
  public:
-  // kUnsupported if the device is no CPU, or the graph has not one input and one output that a node
-  // computes; fails as the device does. `most_tile`: rows and columns of a
-  // tile, at most, unless a kernel wants more.
+  // kUnsupported if the device is no CPU, or the graph has not one input and outputs that nodes
+  // compute; fails as the device does. `most_tile`: rows and columns of a tile, at most, unless a
+  // kernel wants more.
   static Result<SparseNetwork> compile(const Graph& graph, Device& device, int64_t most_tile = 8);
 
-  // The tiles of the one output that are computed for a mask of the input, a superset of it. With
+  size_t outputs() const { return whole_->graph().outputs().size(); }
+
+  // The tiles of the last layer that are computed for a mask of the input, a superset of it. With
   // all tiles set, or none that can be left out, everything is computed.
   delta::TileMask computed(const delta::TileMask& mask) const;
 
   // Runs where the mask of the input says so. Outputs that are defined are written into, others are
   // made. Fails as the device does. REQUIRES: the input has the graph's type, the mask covers its
-  // plane, and there is one output.
-  Status run(const Tensor& input, const delta::TileMask& mask, Tensor& output);
+  // plane, and there are outputs().
+  Status run(const Tensor& input, const delta::TileMask& mask, std::span<Tensor> outputs);
 
  private:
   explicit SparseNetwork(std::unique_ptr<Executable> executable);

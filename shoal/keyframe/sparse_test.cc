@@ -144,7 +144,7 @@ TEST(SparseNetwork, ComputesWhereTheMaskSaysSo) {
       const TileMask mask = random_mask(rng, {.height = 38, .width = 63}, percent);
       const TileMask computed = sparse->computed(mask);
       Tensor output;
-      ASSERT_TRUE(sparse->run(input, mask, output).ok());
+      ASSERT_TRUE(sparse->run(input, mask, std::span(&output, 1)).ok());
       const auto y = std::as_const(output).data<float>(), expected = dense.data<float>();
       for (int64_t i = 0; i < dense.count(); ++i) {
         const int64_t row = i / 63 % 38, column = i % 63;
@@ -173,7 +173,7 @@ TEST(SparseNetwork, GoesThroughLayersAndForgetsTheLastRun) {
   }
   const auto computed = [&](const TileMask& mask) {
     Tensor output;
-    SHOAL_CHECK(sparse->run(input, mask, output).ok());
+    SHOAL_CHECK(sparse->run(input, mask, std::span(&output, 1)).ok());
     return output;
   };
   EXPECT_LE(largest_difference(computed(all), dense), 1e-5);

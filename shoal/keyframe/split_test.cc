@@ -148,6 +148,69 @@ TEST(Pipeline, CarriesFeaturesAlong) {
   EXPECT_LT(warped, 0.5 * stale);
 }
 
+// With the motion that a codec would give, as with the flow that is estimated.
+TEST(Pipeline, TakesMotionThatOthersKnow) {
+  const auto device = make_cpu_device({.threads = 1});
+  const Graph network = stride16_network(kHeight, kWidth);
+  const PipelineOptions options{.schedule = {.least = 50, .most = 50},
+                                .at = {network.outputs()[0]}};
+  const auto estimating = Pipeline::open(network, *device, options);
+  const auto told = Pipeline::open(network, *device, options);
+  ASSERT_TRUE(estimating.ok() && told.ok());
+  Flow step = no_flow(kHeight, kWidth);
+  for (Vector& one : step.vectors) one = {-4, 0};  // where it was in the frame before
+  for (int64_t frame = 0; frame < 6; ++frame) {
+    const Tensor input = scene({.background_x = 4 * frame}, kHeight, kWidth);
+    const auto a = (*estimating)->run(input), b = (*told)->run(input, &step);
+    ASSERT_TRUE(a.ok() && b.ok());
+    const auto inner = [](const Tensor& features) {
+      return crop(features, {{0, 0, 1, 3}, {1, 8, kHeight / 16 - 1, kWidth / 16 - 1}});
+    };
+    EXPECT_LT(relative_error(inner(b->outputs[0]), inner(a->outputs[0])), 0.05) << frame;
+    EXPECT_NEAR(b->motion.mean, 4 * static_cast<double>(frame), 1e-3);
+  }
+  const Flow other = no_flow(kHeight, kWidth + 16);
+  EXPECT_EQ((*told)->run(scene({}, kHeight, kWidth), &other).status().code(),
+            Code::kInvalidArgument);
+}
+
+// Key frames of a scene in which a square moves: nearly those of the whole network, at a part of
+// its cost; and where nothing moves, nothing is computed.
+TEST(Pipeline, ComputesKeyFramesWhereTheImageChanged) {
+  constexpr int64_t kTall = 256, kLong = 384;
+  const auto device = make_cpu_device({.threads = 1});
+  const Graph network = stride16_network(kTall, kLong);
+  const auto whole = compile(*device, network);
+  const PipelineOptions options{
+      .schedule = {.least = 1, .most = 1}, .at = {network.outputs()[0]}, .sparse = true};
+  const auto pipeline = Pipeline::open(network, *device, options);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status().message();
+  Tensor first;
+  double stale = 0, worst = 0;
+  constexpr int64_t kFrames = 4;
+  const auto frame_at = [&](int64_t frame) {
+    return scene({.top = 40, .left = 40 + 20 * frame, .side = 48}, kTall, kLong);
+  };
+  for (int64_t frame = 0; frame < kFrames; ++frame) {
+    const Tensor input = frame_at(frame);
+    const Tensor expected = run(*whole, std::span(&input, 1))[0];
+    const auto answer = (*pipeline)->run(input);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    EXPECT_TRUE(answer->is_key);
+    if (frame == 0) first = expected;
+    stale = std::max(stale, relative_error(first, expected));
+    worst = std::max(worst, relative_error(answer->outputs[0], expected));
+  }
+  EXPECT_LT(worst, stale / 5);
+  EXPECT_LT((*pipeline)->macs_share(), 0.85);
+  const double before = (*pipeline)->macs_share();
+  const Tensor last = frame_at(kFrames - 1);
+  for (int64_t i = 0; i < kFrames; ++i) ASSERT_TRUE((*pipeline)->run(last).ok());
+  EXPECT_NEAR((*pipeline)->macs_share(), before / 2, 1e-9);
+  const PipelineOptions both{.asynchronous = true, .sparse = true};
+  EXPECT_EQ(Pipeline::open(network, *device, both).status().code(), Code::kInvalidArgument);
+}
+
 TEST(Pipeline, AnswersFromCompleteFeaturesInAsynchronousOrder) {
   const auto device = make_cpu_device({.threads = 1});
   const TwoScales made = two_scales();
@@ -174,6 +237,8 @@ TEST(Pipeline, IsAskedForInWords) {
             (*parse_key_frames("auto:async"))->schedule.most);
   const auto seven = *parse_key_frames("7:async");
   EXPECT_TRUE(seven->asynchronous);
+  EXPECT_FALSE(seven->sparse);
+  EXPECT_TRUE((*parse_key_frames("7:sparse"))->sparse);
   EXPECT_EQ(seven->schedule.least, 7u);
   EXPECT_EQ(seven->schedule.most, 7u);
   for (const char* const wrong : {"", "0", "-1", "7:", ":async", "off:async", "7x", "1e3"}) {

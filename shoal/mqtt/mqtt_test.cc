@@ -64,7 +64,7 @@ class Reports : public ::testing::Test {
   }
 
   const watch::Zone zone_{"step", {{0, 0}, {9, 0}, {9, 9}, {0, 9}}};
-  watch::Activity activity_{{.zones = {zone_}, .patience = 0}};
+  watch::Activity activity_{{.zones = {zone_}, .max_missed = 0}};
   Reporter reporter_{{.prefix = "p",
                       .cameras = {"door"},
                       .class_name = [](int64_t label) { return label == 0 ? "cat" : "hot dog"; },

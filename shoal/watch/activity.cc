@@ -112,7 +112,7 @@ std::vector<Event> Activity::update(const FrameAnswer& answer) {
     move(seen.id, object, seen, now, events);
   }
   std::erase_if(objects_, [&](const auto& one) {
-    const bool gone = now.frame - one.second.last.frame > options_.patience;
+    const bool gone = now.frame - one.second.last.frame > options_.max_missed;
     if (gone) go(one.first, one.second, events);
     return gone;
   });

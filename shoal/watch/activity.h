@@ -44,7 +44,7 @@ struct Event {
 struct ActivityOptions {
   std::vector<Zone> zones = {};
   std::vector<Line> lines = {};
-  size_t patience = 30;  // frames
+  size_t max_missed = 30;  // frames without it until an object has vanished
 };
 
 // How many objects, by class.

@@ -102,13 +102,13 @@ struct Expected {
 
 // A frame that was dropped shows nobody's absence.
 Expected expected_of(const std::vector<std::pair<size_t, Point>>& sightings, const Zone& zone,
-                     const Line& line, size_t patience, const std::vector<size_t>& frames) {
+                     const Line& line, size_t max_missed, const std::vector<size_t>& frames) {
   Expected sum;
   for (size_t i = 0; i < sightings.size(); ++i) {
     const auto& [frame, at] = sightings[i];
     const size_t before = i > 0 ? sightings[i - 1].first : 0;
     const bool continues = i > 0 && std::ranges::none_of(frames, [&, end = frame](size_t other) {
-                             return other < end && other > before + patience;
+                             return other < end && other > before + max_missed;
                            });
     const bool was_inside = continues && contains(zone, sightings[i - 1].second);
     sum.visits += continues ? 0 : 1;
@@ -126,8 +126,8 @@ TEST(Activity, AddsUpToWhatObjectsDid) {
   for (int round = 0; round < 40; ++round) {
     const Zone zone = any_zone(rng);
     const Line line{"l", any_point(rng), any_point(rng)};
-    const size_t patience = rng() % 6;
-    Activity activity({.zones = {zone}, .lines = {line}, .patience = patience});
+    const size_t max_missed = rng() % 6;
+    Activity activity({.zones = {zone}, .lines = {line}, .max_missed = max_missed});
     std::map<int64_t, std::vector<std::pair<size_t, Point>>> sightings;
     std::vector<Event> events;
     std::vector<size_t> frames;
@@ -159,7 +159,7 @@ TEST(Activity, AddsUpToWhatObjectsDid) {
       }
     }
     for (const auto& [id, seen] : sightings) {
-      const Expected wanted = expected_of(seen, zone, line, patience, frames);
+      const Expected wanted = expected_of(seen, zone, line, max_missed, frames);
       EXPECT_EQ(found[id].visits, wanted.visits);
       EXPECT_EQ(found[id].stays, wanted.stays);
       EXPECT_EQ(found[id].frames_inside, wanted.frames_inside);
@@ -172,7 +172,7 @@ TEST(Activity, AddsUpToWhatObjectsDid) {
 TEST(Activity, CountsByClassZoneAndDirection) {
   Activity activity({.zones = {{"z", {{0, 0}, {50, 0}, {50, 100}, {0, 100}}}},
                      .lines = {{"l", {50, 0}, {50, 100}}},
-                     .patience = 2});
+                     .max_missed = 2});
   const auto run = [&](size_t frame, std::vector<Seen> seen) {
     std::string text;
     for (const Event& one : activity.update({.frame = frame, .seen = std::move(seen)})) {

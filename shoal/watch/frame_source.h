@@ -8,6 +8,7 @@
 #include <string>
 
 #include "shoal/base/status.h"
+#include "shoal/keyframe/flow.h"
 #include "shoal/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
@@ -20,6 +21,8 @@ struct Frame {
   std::string name = {};
   int64_t time_us = 0;  // from the beginning of a video, as it says; 0 for images
   Tensor image;         // u8 [h, w, 3]
+  // From the frame with the number before, as the codec has it, where a video was asked for it.
+  std::optional<keyframe::Flow> motion = {};
   // When it came, if it came by itself: of a live stream.
   std::optional<std::chrono::steady_clock::time_point> arrived = {};
 };

@@ -34,7 +34,7 @@ struct GateOptions {
   double least_share = 0;   // of squares that must have changed, more than this
   double agreement = 0.95;  // wanted, of the answers, as F1 (agreement.h)
   // Frames without a look: where something has changed, where nothing has, and at most.
-  size_t longest_doubt = 4, first_rest = 32, longest = 150;
+  size_t longest_doubt = 5, first_rest = 32, longest = 150;
 };
 
 // About one frame.

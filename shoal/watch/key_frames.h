@@ -1,6 +1,7 @@
 // A detector over one stream that computes its features of key frames only (keyframe/pipeline.h).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "shoal/device/device.h"
 #include "shoal/keyframe/pipeline.h"
 #include "shoal/models/model.h"
+#include "shoal/watch/frame_source.h"
 
 #pragma GCC visibility push(default)
 
@@ -18,6 +20,9 @@ namespace shoal::watch {
 struct KeyFrameDetector {
   detect::Detector detector;
   std::shared_ptr<const keyframe::Pipeline> pipeline;  // for its counts
+  // Takes the motion of a frame before it is looked at, where the codec has it; then flow need not
+  // be estimated. Every frame of the stream, or none, is shown to it.
+  std::function<void(const Frame&)> see;
 };
 
 // Fails as detect::head_of(), Model::graph() and Pipeline::open() do. REQUIRES: `device` outlives

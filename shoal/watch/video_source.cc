@@ -24,6 +24,30 @@ using std::chrono::milliseconds;
 constexpr milliseconds kStep{50};  // between two looks at whether it is over
 constexpr size_t kRoom = 2;        // frames of a file that wait to be taken
 
+// What a decoder says about motion, which may be anything: vectors lead out of the image by less
+// than its sides. Blocks that the codec did not find elsewhere are taken to stand still.
+keyframe::Flow motion_of(const VideoHeader& header, std::span<const uint8_t> bytes) {
+  static_assert(kMotionBlock == keyframe::kBlock);
+  keyframe::Flow flow = keyframe::no_flow(header.height, header.width);
+  const auto number = [&](size_t at) {
+    return static_cast<int16_t>(static_cast<uint16_t>(bytes[at] | bytes[at + 1] << 8));
+  };
+  const auto pixels = [](int16_t quarters, uint32_t side) {
+    const auto most = static_cast<float>(side);
+    return std::clamp(static_cast<float>(quarters) / 4, -most, most);
+  };
+  size_t unknown = 0;
+  for (size_t i = 0; i < flow.vectors.size(); ++i) {
+    const int16_t x = number(4 * i), y = number(4 * i + 2);
+    const bool is_known = x != kNoVector && y != kNoVector;
+    unknown += is_known ? 0 : 1;
+    if (is_known) flow.vectors[i] = {pixels(x, header.width), pixels(y, header.height)};
+  }
+  // What an encoder finds nowhere in the frame before is new, as after a cut.
+  flow.residual = 255 * static_cast<double>(unknown) / static_cast<double>(flow.vectors.size());
+  return flow;
+}
+
 // A decoder and the bytes that it writes.
 class Decoder {
  public:
@@ -144,10 +168,12 @@ class VideoSource : public FrameSource {
 
   // One decoder, to its end.
   Status read_once() {
-    SHOAL_ASSIGN(Process process, Process::start({options_.decoder.string(), source_},
-                                                 {.inherit_environment = false,
-                                                  .pipe_output = true,
-                                                  .grace = milliseconds(500)}));
+    std::vector<std::string> call = {options_.decoder.string(), source_};
+    if (options_.motion) call.push_back("--motion");
+    SHOAL_ASSIGN(Process process, Process::start(call, {.inherit_environment = false,
+                                                        .pipe_output = true,
+                                                        .grace = milliseconds(500)}));
+    std::optional<keyframe::Flow> motion;  // of the next frame
     Decoder decoder(std::move(process), options_.timeout, stop_);
     for (;;) {
       SHOAL_ASSIGN(const VideoHeader header, decoder.header());
@@ -163,9 +189,19 @@ class VideoSource : public FrameSource {
                       .name = std::to_string(number_),
                       .time_us = time_of(header),
                       .image = std::move(image)};
+          const bool fits =
+              motion && motion->height == header.height && motion->width == header.width;
+          if (fits && options_.motion) frame.motion = std::move(motion);
+          motion.reset();
           if (live_) frame.arrived = Clock::now();
           put(std::move(frame));
           ++number_;
+          break;
+        }
+        case VideoMessage::kMotion: {
+          std::vector<uint8_t> bytes(header.bytes);
+          SHOAL_TRY(decoder.read(bytes));
+          motion = motion_of(header, bytes);
           break;
         }
         case VideoMessage::kFailed: {
@@ -203,7 +239,9 @@ class VideoSource : public FrameSource {
   void put(Frame frame) {
     std::unique_lock lock(mutex_);
     if (live_) {
-      std::erase_if(waiting_, [](const Result<Frame>& one) { return one.ok(); });
+      const auto dropped =
+          std::erase_if(waiting_, [](const Result<Frame>& one) { return one.ok(); });
+      if (dropped > 0) frame.motion.reset();  // it is from a frame that nobody sees
     } else {
       changed_.wait(lock, [&] { return waiting_.size() < kRoom || stop_; });
     }

@@ -25,6 +25,7 @@ struct VideoOptions {
   std::chrono::milliseconds timeout{10000};  // without a frame, until a decoder has stalled
   std::chrono::milliseconds first_pause{500}, longest_pause{10000};  // before connecting again
   const std::atomic<bool>* cancel = nullptr;  // set: next() says at once that it is over
+  bool motion = false;  // frames have the motion that the codec has found, where it has any
 };
 
 // Where a program of this name is: beside this one, or where packages put it. Empty if it is not

@@ -36,8 +36,18 @@ TEST(VideoWire, RoundTripsWhatADecoderWritesAndRefusesTheRest) {
     if (!header.ok()) continue;
     const uint64_t pixels = uint64_t{header->width} * header->height;
     const bool is_frame = header->kind == VideoMessage::kFrame;
-    EXPECT_LE(header->bytes, is_frame ? 3 * kMostPixels : kMostText);
+    const bool is_motion = header->kind == VideoMessage::kMotion;
+    EXPECT_LE(header->bytes, is_frame || is_motion ? 3 * kMostPixels : kMostText);
     EXPECT_TRUE(!is_frame || header->bytes == 3 * pixels);
+    EXPECT_TRUE(!is_motion || header->bytes == motion_bytes(header->width, header->height));
+  }
+  const VideoHeader motion{
+      .kind = VideoMessage::kMotion, .width = 40, .height = 17, .bytes = 4 * 3 * 2};
+  EXPECT_EQ(*decode_header(encode(motion)), motion);
+  for (const uint32_t bytes : {0u, 20u, 28u, 1u << 31}) {
+    VideoHeader wrong = motion;
+    wrong.bytes = bytes;
+    EXPECT_FALSE(decode_header(encode(wrong)).ok());
   }
 }
 
@@ -105,6 +115,47 @@ TEST_F(VideoSources, GivesEveryFrameOfAFileWhateverItsSize) {
     wanted += std::to_string(i + 1) + "x2:" + std::to_string(i) + " ";
   }
   EXPECT_EQ(run("v", decoder(output + kEnd)), wanted + "end");
+}
+
+// Vectors as a decoder writes them, for an image of three blocks.
+std::string motion_message(const std::vector<std::pair<int16_t, int16_t>>& vectors) {
+  std::string text = header_text({.kind = VideoMessage::kMotion,
+                                  .width = 40,
+                                  .height = 10,
+                                  .bytes = static_cast<uint32_t>(4 * vectors.size())});
+  for (const auto& [x, y] : vectors) {
+    for (const int16_t one : {x, y}) {
+      text += static_cast<char>(one & 0xff);
+      text += static_cast<char>(one >> 8 & 0xff);
+    }
+  }
+  return text;
+}
+
+TEST_F(VideoSources, GivesTheMotionOfTheCodec) {
+  const std::string vectors = motion_message({{4, -6}, {kNoVector, kNoVector}, {32767, -32767}});
+  VideoOptions asked = decoder(opened(false) + frame_of(40, 10, 1) + vectors + frame_of(40, 10, 2) +
+                               vectors + frame_of(40, 12, 3) + frame_of(40, 10, 4) + kEnd);
+  for (const bool motion : {true, false}) {
+    asked.motion = motion;
+    const auto video = open_video("v", asked);
+    ASSERT_TRUE(video.ok());
+    for (int i = 1; i <= 4; ++i) {
+      const auto frame = (*video)->next();
+      ASSERT_TRUE(frame.ok() && frame->has_value()) << i;
+      ASSERT_EQ((*frame)->motion.has_value(), motion && i == 2)
+          << i;  // the third is of another size
+      if (!(*frame)->motion) continue;
+      const keyframe::Flow& flow = *(*frame)->motion;
+      const std::vector<keyframe::Vector> wanted = {
+          {1, -1.5F}, {0, 0}, {40, -10}};  // within reason
+      EXPECT_EQ(flow.vectors, wanted);
+      EXPECT_NEAR(flow.residual, 85, 1e-9);  // one block of three is new
+    }
+  }
+  asked = decoder(opened(false) + vectors.substr(0, 45), "exit 3");
+  asked.motion = true;
+  EXPECT_EQ(run("v", asked), "(v: its decoder ended with code 3)end");
 }
 
 TEST_F(VideoSources, EndsWithAClearFailureWhereADecoderGoesWrong) {

@@ -19,10 +19,13 @@ T get(const VideoHeaderBytes& bytes, size_t at) {
 
 bool fits(const VideoHeader& header) {
   const uint64_t pixels = uint64_t{header.width} * header.height;
+  const bool is_image = header.width > 0 && header.height > 0 && header.width <= kMostSide &&
+                        header.height <= kMostSide && pixels <= kMostPixels;
   switch (header.kind) {
     case VideoMessage::kFrame:
-      return header.width > 0 && header.height > 0 && header.width <= kMostSide &&
-             header.height <= kMostSide && pixels <= kMostPixels && header.bytes == 3 * pixels;
+      return is_image && header.bytes == 3 * pixels;
+    case VideoMessage::kMotion:
+      return is_image && header.bytes == motion_bytes(header.width, header.height);
     case VideoMessage::kFailed:
       return header.bytes <= kMostText;
     case VideoMessage::kOpened:

@@ -3,9 +3,10 @@
 //
 //   0 magic  4 kind  8 width  12 height  16 flags  20 bytes of the payload  24 time  32 count
 //
-// The stream begins with kOpened; then come frames; it ends with kEnd or kFailed. Output that stops
-// before is a decoder that was killed. The parent takes the decoder for hostile: it may have been
-// taken over by the file that it reads.
+// The stream begins with kOpened; then come frames, each after its motion where the decoder was
+// asked for that and knows it; it ends with kEnd or kFailed. Output that stops before is a decoder
+// that was killed. The parent takes the decoder for hostile: it may have been taken over by the
+// file that it reads.
 //
 // A process that encodes a video (shoal-encode) reads the same from its parent: frames, and kEnd.
 // It answers kEnd, when all of the video is in its file, or kFailed.
@@ -24,6 +25,10 @@ enum class VideoMessage : uint32_t {
   kFrame = 2,   // width, height, time; payload: RGB, three bytes a pixel, row by row
   kEnd = 3,
   kFailed = 4,  // payload: why, as text
+  // width, height; payload: for each block of 16 x 16 pixels of the next frame, by rows, where it
+  // was in the frame before, relative to where it is: x and y, 16 bits each, in quarters of a
+  // pixel, or kNoVector
+  kMotion = 5,
 };
 
 inline constexpr uint32_t kVideoMagic = 0x46565348;  // "HSVF"
@@ -31,6 +36,14 @@ inline constexpr uint32_t kLiveVideo = 1;            // flag: it comes when it c
 inline constexpr uint32_t kMostSide = 16384;
 inline constexpr uint32_t kMostPixels = 1u << 25;  // 8K: 7680 x 4320
 inline constexpr uint32_t kMostText = 512;
+inline constexpr uint32_t kMotionBlock = 16;
+inline constexpr int16_t kNoVector = -32768;
+
+// Bytes of the motion in a frame of this size.
+constexpr uint64_t motion_bytes(uint64_t width, uint64_t height) {
+  return 4 * ((width + kMotionBlock - 1) / kMotionBlock) *
+         ((height + kMotionBlock - 1) / kMotionBlock);
+}
 
 // A header, as numbers.
 struct VideoHeader {

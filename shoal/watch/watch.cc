@@ -167,6 +167,7 @@ class Watching {
     watched.ended = !frame->has_value();
     if (watched.ended) return {};
     const Clock::time_point arrived = (*frame)->arrived.value_or(Clock::now());
+    if (streams_[stream].see) streams_[stream].see(**frame);
     auto answer = watched.watcher.answer(**frame);
     if (!answer.ok()) return wait_for_detector(watched, answer.status());
     watched.failing_since.reset();
@@ -191,7 +192,7 @@ class Watching {
     if (std::ranges::find(kPassing, why.code()) == kPassing.end()) return why;
     const Clock::time_point now = Clock::now();
     if (!watched.failing_since) watched.failing_since = now;
-    if (now - *watched.failing_since >= options_.patience) return why;
+    if (now - *watched.failing_since >= options_.detector_timeout) return why;
     note(why);
     std::this_thread::sleep_for(kPause);
     return {};

@@ -38,7 +38,7 @@ struct WatchOptions {
   bool at_once = false;  // streams not in turn, but each on a thread of its own
   // How long the detector of a stream may fail because machines are lost, slow or have no room
   // (kUnavailable, kDeadline, kExhausted) until watching fails. Frames of that time are left out.
-  std::chrono::milliseconds patience{0};
+  std::chrono::milliseconds detector_timeout{0};
   detect::Suppression suppression = {};
   GateOptions gate_options = {};
   track::TrackerOptions tracker = {};
@@ -89,6 +89,7 @@ struct WatchCallbacks {
 struct Stream {
   FrameSource* source = nullptr;
   detect::Detector* detector = nullptr;
+  std::function<void(const Frame&)> see = {};  // called with every frame before it is looked at
 };
 
 // Of all streams together, and of each.

@@ -9,6 +9,7 @@
 
 #include "shoal/base/temporary_folder.h"
 #include "shoal/graph/text.h"
+#include "shoal/onnx/encode_test.h"
 #include "shoal/onnx/export.h"
 #include "shoal/ops/ops.h"
 #include "shoal/watch/key_frames.h"
@@ -282,20 +283,22 @@ class FailingDevice : public Device {
   const DeviceInfo& info() const override { return inner_->info(); }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(auto inner, inner_->compile(graph));
-    return std::unique_ptr<Executable>(std::make_unique<Failing>(std::move(inner), failures));
+    return std::unique_ptr<Executable>(std::make_unique<Failing>(std::move(inner), *this));
   }
   Result<MemoryUse> memory_of(const Graph& graph) override { return inner_->memory_of(graph); }
 
-  int failures = 0;  // to come
+  int failures = 0;           // to come
+  std::vector<int64_t> rows;  // of the images of all other runs
 
  private:
   class Failing : public Executable {
    public:
-    Failing(std::unique_ptr<Executable> inner, int& failures)
-        : inner_(std::move(inner)), failures_(failures) {}
+    Failing(std::unique_ptr<Executable> inner, FailingDevice& device)
+        : inner_(std::move(inner)), device_(device) {}
     Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                const RunOptions& options) override {
-      if (failures_-- > 0) return Status(Code::kUnavailable, "lost");
+      if (device_.failures-- > 0) return Status(Code::kUnavailable, "lost");
+      device_.rows.push_back(inputs[0].shape()[2]);
       return inner_->run(inputs, outputs, options);
     }
     const Graph& graph() const override { return inner_->graph(); }
@@ -304,7 +307,7 @@ class FailingDevice : public Device {
 
    private:
     const std::unique_ptr<Executable> inner_;
-    int& failures_;
+    FailingDevice& device_;
   };
 
   const std::unique_ptr<Device> inner_ = make_reference_device();
@@ -316,11 +319,12 @@ TEST(Watch, GoesOnWhenADetectorIsBack) {
   FailingDevice device;
   auto detector = detect::Detector::open(bright_detector(), device);
   ASSERT_TRUE(detector.ok()) << detector.status().message();
-  const auto run = [&](std::chrono::milliseconds patience) {
+  const auto run = [&](std::chrono::milliseconds detector_timeout) {
     std::string text;
     device.failures = 2;
     Frames frames(std::vector<std::optional<Tensor>>(4, image_of(64, 64, 255)));
-    const WatchOptions options{.gate = true, .patience = patience, .gate_options = {.side = 16}};
+    const WatchOptions options{
+        .gate = true, .detector_timeout = detector_timeout, .gate_options = {.side = 16}};
     const auto result = watch(*detector, frames, options,
                               {.on_frame =
                                    [&](const FrameAnswer& one) {
@@ -336,11 +340,11 @@ TEST(Watch, GoesOnWhenADetectorIsBack) {
 
 // Identities and the gate are of a stream: two that show the same do not disturb each other.
 TEST_F(Streams, KeepTheirOwnStates) {
-  const std::vector<std::optional<Tensor>> images = {white_, white_, white_};
+  const Tensor grey = image_of(64, 64, 158);  // a score of 0.62
   const WatchOptions options{.gate = true, .track = true, .gate_options = {.side = 16}};
-  std::vector<std::string> looks(2);
-  Frames a(images), b({black_, black_, black_});
-  const std::vector<Stream> streams = {{&a, &detector_}, {&b, &detector_}};
+  std::vector<std::string> looks(3);
+  Frames a({grey, grey, grey}), b({black_, black_, black_}), c({white_, white_, white_});
+  const std::vector<Stream> streams = {{&a, &detector_}, {&b, &detector_}, {&c, &detector_}};
   ASSERT_TRUE(watch_all(streams, options,
                         {.on_frame =
                              [&](const FrameAnswer& one) {
@@ -350,6 +354,78 @@ TEST_F(Streams, KeepTheirOwnStates) {
                   .ok());
   EXPECT_EQ(looks[0], "110");  // the second look confirms what was seen
   EXPECT_EQ(looks[1], "100");
+  EXPECT_EQ(looks[2], "100");  // sure at once
+}
+
+// A head of yolox on brightness: the score of a cell is its mean. One that has planes as constants
+// takes its one size only.
+Model cells_detector(bool has_planes) {
+  using namespace onnx::testing;
+  const auto shape = [](const char* name) {
+    return tensor<int64_t>(name, kInt64, {3}, {1, 6, -1});
+  };
+  std::vector<float> weights(18, 0);
+  for (size_t c = 0; c < 3; ++c) weights[12 + c] = 1.0F / 765;
+  const auto pool = [](const char* from, const char* to, int64_t side) {
+    return node("AveragePool", {from}, {to},
+                {ints("kernel_shape", {side, side}), ints("strides", {side, side})});
+  };
+  const auto head = [](const char* from, const char* cells, const char* shape_of, const char* to) {
+    return std::pair(node("Conv", {from, "w", "b"}, {cells}),
+                     node("Reshape", {cells, shape_of}, {to}));
+  };
+  const auto [conv8, flat8] = head("p8", "c8", "s8", "f8");
+  const auto [conv16, flat16] = head("p16", "c16", "s16", "f16");
+  const auto [conv32, flat32] = head("p32", "c32", "s32", "f32");
+  const Message network =
+      graph({{kInput, value_info("x", kFloat, {"1", "3", "64", "64"})},
+             {kOutput, value_info("y", kFloat, {"1", "84", "6"})},
+             {kInitializer, tensor<float>("w", kFloat, {6, 3, 1, 1}, weights)},
+             {kInitializer, tensor<float>("b", kFloat, {6}, {0.5F, 0.5F, 0, 0, 0, 1})},
+             {kInitializer, shape("s8")},
+             {kInitializer, shape("s16")},
+             {kInitializer, shape("s32")},
+             {kInitializer, tensor<float>("plane", kFloat, {1, 1, has_planes ? 64 : 1, 1},
+                                          std::vector<float>(has_planes ? 64 : 1, 0))},
+             {kNode, node("Add", {"x", "plane"}, {"x0"})},
+             {kNode, pool("x0", "p8", 8)},
+             {kNode, pool("p8", "p16", 2)},
+             {kNode, pool("p16", "p32", 2)},
+             {kNode, conv8},
+             {kNode, flat8},
+             {kNode, conv16},
+             {kNode, flat16},
+             {kNode, conv32},
+             {kNode, flat32},
+             {kNode, node("Concat", {"f8", "f16", "f32"}, {"all"}, {integer("axis", 2)})},
+             {kNode, node("Transpose", {"all"}, {"y"}, {ints("perm", {0, 2, 1})})}});
+  const auto owner = std::make_shared<const std::string>(model_of(network).bytes());
+  auto model = parse_model(owner, std::as_bytes(std::span<const char>(*owner)));
+  SHOAL_CHECK(model.ok());
+  return *std::move(model);
+}
+
+// What is found does not depend on rows beside the image.
+TEST(Rectangles, LeaveOutWhatTheImageDoesNotFill) {
+  Tensor image = image_of(100, 256, 20);  // 25 of 64 rows
+  draw(image, 64, 32, 32, 250);
+  const auto rows_with = [&](bool has_planes) {
+    FailingDevice device;
+    const Model model = cells_detector(has_planes);
+    auto whole = detect::Detector::open(model, device);
+    auto part = detect::Detector::open_rectangular(model, device);
+    SHOAL_CHECK(whole.ok() && part.ok());
+    device.rows.clear();
+    const auto wanted = whole->find(image, {.least_score = 0.6F});
+    const auto found = part->find(image, {.least_score = 0.6F});
+    SHOAL_CHECK(wanted.ok() && found.ok());
+    EXPECT_EQ(*found, *wanted);
+    EXPECT_EQ(found->size(), 1u);
+    EXPECT_TRUE(part->find(image_of(256, 256, 20)).ok());
+    return device.rows;
+  };
+  EXPECT_EQ(rows_with(false), (std::vector<int64_t>{64, 32, 64}));
+  EXPECT_EQ(rows_with(true), (std::vector<int64_t>{64, 64, 64}));
 }
 
 // While expectations hold, more may change before the next look; when they fail, less.

@@ -3,12 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "shoal/track/box_motion.h"
+
 namespace shoal::watch {
 namespace {
 
 // Without identities, the tracker follows whatever was found, to say where it goes.
 track::TrackerOptions tracker_for(const WatchOptions& options) {
-  if (options.track) return options.tracker;
+  if (options.track) {
+    // A look that only confirms what is hardly in doubt costs as much as any other.
+    constexpr float kSure = 0.65F;
+    track::TrackerOptions tracker = options.tracker;
+    if (options.gate) tracker.sure_score = std::min(tracker.sure_score, kSure);
+    return tracker;
+  }
   const float least = options.suppression.least_score;
   return {.high_score = least, .low_score = least, .begin_score = least, .confirmations = 1};
 }
@@ -58,6 +66,9 @@ Result<FrameAnswer> Watcher::answer(const Frame& frame) {
   }
   // Where nothing changed, objects are where they were, and have not moved meanwhile.
   const bool still = answer.changed == 0;
+  if (options_.gate && !still) follow(frame);
+  if (options_.gate) previous_ = frame.image;
+  after_ = frame.number + 1;
   still_ += still ? 1 : 0;
   const size_t since = frame.number + 1 - next_ - still_;
   std::vector<Seen> expected = shown(tracker_.expected(still ? 0 : since));
@@ -79,6 +90,14 @@ Result<FrameAnswer> Watcher::answer(const Frame& frame) {
   next_ = frame.number + 1;
   still_ = 0;
   return answer;
+}
+
+void Watcher::follow(const Frame& frame) {
+  if (!previous_.defined() || previous_.type() != frame.image.type()) return;
+  const auto motion = [&](const detect::Box& box, const detect::Point& guess) {
+    return track::box_motion(previous_, frame.image, box, guess);
+  };
+  tracker_.follow(motion, frame.number + 1 - after_);
 }
 
 std::vector<Seen> Watcher::shown(const std::vector<track::Track>& tracks) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/tensor/tensor.h"
 #include "shoal/track/tracker.h"
 #include "shoal/watch/gate.h"
 #include "shoal/watch/watch.h"
@@ -27,10 +28,14 @@ class Watcher {
  private:
   std::vector<Seen> shown(const std::vector<track::Track>& tracks) const;
 
+  void follow(const Frame& frame);
+
   WatchOptions options_;
   Find find_;
   Gate gate_;
   track::Tracker tracker_;
+  Tensor previous_;      // the last frame, where there is a gate
+  size_t after_ = 0;     // the frame after it
   size_t next_ = 0;      // the frame after the last that was looked at
   size_t still_ = 0;     // frames since then in which nothing had changed
   bool missed_ = false;  // the last look failed
