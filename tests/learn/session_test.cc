@@ -82,6 +82,35 @@ TEST_F(Sessions, LearnTheSameBitsWhenTheHubIsKilled) {
   EXPECT_GT(hub_kills_, 10);
 }
 
+// B11: and where a lost worker sends the run back to its checkpoint, neither on that, with any
+// codec and local steps: a checkpoint in which a worker has no part, as it was lost meanwhile, is
+// none.
+TEST_F(Sessions, LearnTheSameBitsWhenTheyRepeatSteps) {
+  const SmallTask small;
+  const chaos::TrainingTask task{small.network(), task_.trainer, small.source()};
+  for (const int64_t local_steps : {1, 3}) {
+    SimulatedTrainingOptions options = with(3, CodecKind::kOneBit);
+    options.exchange.local_steps = local_steps;
+    options.exchange.outer = {.rate = 0.7f, .momentum = 0.5f};
+    options.hub.fixed_shares = true;
+    options.hub.steps = 8;
+    options.repeats = true;
+    const auto hash = [&] {
+      SimulatedTraining training(*device_, task, options);
+      const Status status = training.run();
+      EXPECT_TRUE(status.ok()) << status.message();
+      kills_ += training.figures().kills;
+      return training.hash();
+    };
+    const uint64_t calm = hash();
+    options.faults = {.kills = 3, .hub_kills = 1};
+    for (options.seed = 1; options.seed <= 15; ++options.seed) {
+      EXPECT_EQ(hash(), calm) << local_steps << ", seed " << options.seed;
+    }
+  }
+  EXPECT_GT(kills_, 50);
+}
+
 // Statistics of norms are sent in the steps before a checkpoint and before the end only, and are
 // the same bits whoever measures them. Weights are those of a run that sends them in every step.
 TEST_F(Sessions, MeasureTheSameStatistics) {
