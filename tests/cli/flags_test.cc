@@ -140,7 +140,7 @@ TEST_F(Flags, OfAGroupShareItsHeadingAndWhatTheyNeed) {
   EXPECT_EQ(mean->group(), "There");
   EXPECT_EQ(error->group(), "Options");
   EXPECT_EQ(parse({"--help"}), 0);
-  EXPECT_NE(output_.find("[5]"), output_.npos) << output_;
+  EXPECT_NE(output_.find("]=5 Needs: --cluster"), output_.npos) << output_;
   EXPECT_NE(parse({"--top", "7"}).value_or(0), 0);
   EXPECT_NE(parse({"--cluster", "--top", "11"}).value_or(0), 0);
   EXPECT_NE(parse({"--error", "-1"}).value_or(0), 0);
