@@ -39,7 +39,7 @@ python:
 	ln -sfn release/python build/python
 
 deb:
-	tools/setup deb python avahi $(if $(filter amd64,$(shell dpkg --print-architecture)),deb-arm64)
+	tools/setup deb python avahi grpc $(if $(filter amd64,$(shell dpkg --print-architecture)),deb-arm64)
 	SIGN='$(SIGN)' tools/deb
 
 # Optimised build by g++: kernels, plans, training, and what drives the binary from outside. Sanitized

@@ -21,7 +21,8 @@ constexpr double kPlansAhead = 64;  // plans until the requests that are left ar
 constexpr int kPatience = 3;        // plans that must agree before memory changes (hysteresis)
 constexpr double kResidency = 1.0 / 12;  // of a day: how long a variant pays for its page-in
 constexpr double kReserves = 2;          // so often the day's energy must have it, or there is none
-constexpr double kDeviations = 1;        // of a count of requests, that a reserve allows for
+constexpr double kDeviations = 3;        // of a count of requests, that a reserve allows for
+constexpr double kNone = 0.5;            // requests: fewer are expected to be none
 constexpr double kFew = 1.0 / 50;        // weight of an answer in a share that is watched
 
 std::vector<double> per_day(const Catalog& catalog) {
@@ -50,7 +51,7 @@ Scheduler::Scheduler(Catalog catalog, const Budgets& budgets, const Paging& pagi
       fragment_runs_(catalog_.fragments.size(), 1),
       ran_(catalog_.fragments.size(), false) {
   wanted_.options.resize(catalog_.tasks.size());
-  last_.resize(catalog_.tasks.size());
+  for (auto& last : last_) last.resize(catalog_.tasks.size());
   least_joules_.resize(catalog_.tasks.size());
   for (const Task& task : catalog_.tasks) {
     auto& shares = falls_.emplace_back();
@@ -182,10 +183,10 @@ Scheduler::Candidate Scheduler::judge(const Request& request, OptionId id) const
 
 void Scheduler::choose(const Request& request) {
   const Task& task = catalog_.tasks[request.task];
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  constexpr double kImpossible = -std::numeric_limits<double>::infinity();
   const auto judge_all = [&] {
     candidates_.clear();
-    double most = kNone;
+    double most = kImpossible;
     for (size_t i = 0; i < task.options.size(); ++i) {
       const OptionId id{request.task, i};
       const Candidate& one = candidates_.emplace_back(judge(request, id));
@@ -196,7 +197,7 @@ void Scheduler::choose(const Request& request) {
     return most;
   };
   double most = judge_all();
-  if (most == kNone && reserve_ > 0) {  // a reserve is no reason to answer nothing
+  if (most == kImpossible && reserve_ > 0) {  // a reserve is no reason to answer nothing
     const double kept = std::exchange(reserve_, 0);
     most = judge_all();
     reserve_ = kept;
@@ -214,7 +215,7 @@ void Scheduler::choose(const Request& request) {
   // Hysteresis: prices move with every plan, and answers should not.
   const double left = std::max(1.0, forecast_.left(request.task, request.at));
   const double settled = std::max(kSettled, kLittle / left) * task.weight;
-  if (const auto last = last_[request.task]; last && candidates_[*last].verdict == Verdict::kLess) {
+  if (const auto last = last_of(request); last && candidates_[*last].verdict == Verdict::kLess) {
     const OptionId id{request.task, *last};
     const bool is_there = !option(id).needs_memory() || memory_.has(id);
     if (is_there && most - candidates_[*last].score <= settled) best = last;
@@ -269,7 +270,7 @@ void Scheduler::load(OptionId id, double now) {
 void Scheduler::take(const Request& request, OptionId id, const Candidate& candidate) {
   const Option& one = option(id);
   decision_.judged[id.option].verdict = Verdict::kTaken;
-  decision_.option = last_[id.task] = id.option;
+  decision_.option = last_of(request) = id.option;
   decision_.ms = candidate.ms;
   if (one.needs_memory()) {
     if (!memory_.has(id)) {
@@ -450,7 +451,7 @@ bool Scheduler::takes_reserve(size_t task, double joules, double page_in) const 
 
 // What the cheapest answers here take, if about as many requests come as it may turn out, so that
 // the last of the day are not left without: what is expected, or what comes if the present rate
-// lasts, and twice the deviation of such a count. None where that is more than is left.
+// lasts, and some deviations of such a count. None where that is more than is left.
 void Scheduler::keep_reserve(double now) {
   const double left = std::max(0.0, budgets_.seconds - now);
   double all = 0;
@@ -473,8 +474,8 @@ void Scheduler::keep_reserve(double now) {
   }
   reserve_ *= 1 + kDeviations / std::sqrt(std::max(all, 1.0));
   if (now <= 0) has_reserve_ = kReserves * reserve_ <= joules_left_;
-  // The last few may have what is there.
-  if (!has_reserve_ || all < static_cast<double>(catalog_.tasks.size())) reserve_ = 0;
+  // The last one may have what is there.
+  if (!has_reserve_ || all < kNone) reserve_ = 0;
 }
 
 void Scheduler::plan(double now) {

@@ -25,6 +25,7 @@
 // what is left.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -141,6 +142,9 @@ class Scheduler {
   double most_joules(OptionId id) const;  // of an answer, with fragment and fallback
   bool is_wanted(OptionId id) const { return wanted_.options[id.task] == id.option; }
   bool has_run(const Request& request, size_t fragment) const;
+  std::optional<size_t>& last_of(const Request& request) {
+    return last_[(request.cloud_up ? 1U : 0U) + (request.worker_up ? 2U : 0U)][request.task];
+  }
   Candidate judge(const Request& request, OptionId id) const;
   void choose(const Request& request);
   void preload(const Request& request);
@@ -168,15 +172,17 @@ class Scheduler {
   bool cloud_up_ = true, worker_up_ = true, link_changed_ = false;
   size_t since_plan_ = 0, next_plan_ = 1;  // decisions
   ResidentSet wanted_;
-  std::vector<std::optional<size_t>> last_;  // option of each task
-  std::vector<double> least_joules_;         // of an answer here, of each task
-  int turned_down_ = 0;                      // plans in a row that wanted others in memory
-  std::vector<std::vector<double>> falls_;   // share of answers by the fallback, of each option
-  std::vector<std::vector<bool>> in_use_;    // of each option
-  std::vector<double> fragment_runs_;        // share of uses of a fragment that run it
-  std::optional<uint64_t> input_;            // the last one
-  std::vector<bool> ran_;                    // fragments, for this input
-  std::vector<Candidate> candidates_;        // of the present request
+  // The last option of each task, for each state of the links: what was taken because a link was
+  // down is not kept when it is back.
+  std::array<std::vector<std::optional<size_t>>, 4> last_;
+  std::vector<double> least_joules_;        // of an answer here, of each task
+  int turned_down_ = 0;                     // plans in a row that wanted others in memory
+  std::vector<std::vector<double>> falls_;  // share of answers by the fallback, of each option
+  std::vector<std::vector<bool>> in_use_;   // of each option
+  std::vector<double> fragment_runs_;       // share of uses of a fragment that run it
+  std::optional<uint64_t> input_;           // the last one
+  std::vector<bool> ran_;                   // fragments, for this input
+  std::vector<Candidate> candidates_;       // of the present request
   Decision decision_;
 };
 

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "shoal/base/json_text.h"
+#include "shoal/base/number_text.h"
 #include "shoal/schedule/explain.h"
+#include "shoal/serve/engine/model_part.h"
 
 namespace shoal::serve {
 namespace {
@@ -18,24 +20,63 @@ std::string member(const char* name, double number) {
   return std::string("\"") + name + "\":" + json_number(number) + ",";
 }
 
+// With a place for what will be made: not in use before that.
+ChooserOptions with_places(ChooserOptions options) {
+  for (const MakesSpecials& one : options.makes) {
+    options.catalog.tasks[one.task].options.push_back(
+        {.variant = kMadeVariant, .fallback = schedule::Fallback{}});
+  }
+  return options;
+}
+
 }  // namespace
 
 std::string variant_model(const std::string& task, const std::string& variant) {
   return task + "." + variant;
 }
 
+std::string model_here(const std::string& task, const schedule::Option& option) {
+  const std::string whole = variant_model(task, option.variant);
+  return option.place == schedule::Place::kSplit ? name_of(ModelPart{whole, true, option.cut})
+                                                 : whole;
+}
+
 Chooser::Chooser(ChooserOptions options, Time now)
-    : options_(std::move(options)),
+    : options_(with_places(std::move(options))),
       scheduler_(options_.catalog, options_.budgets, options_.paging),
       day_(now) {
-  for (const schedule::Task& task : catalog().tasks) answers_.emplace_back(task.options.size(), 0);
-  specialisers_.resize(catalog().tasks.size());
-  for (const SpecialVariant& special : options_.specials) {
-    scheduler_.set_in_use(special.id, false);
-    auto& own = specialisers_[special.id.task];
-    if (!own) own.emplace(special.classes, options_.special);
+  for (const schedule::Task& task : catalog().tasks) {
+    answers_.emplace_back(task.options.size(), 0);
+    shares_.push_back(std::ranges::any_of(
+        task.options, [](const schedule::Option& one) { return one.fragment.has_value(); }));
   }
-  if (!options_.specials.empty()) scheduler_.plan(0);
+  specialisers_.resize(catalog().tasks.size());
+  const auto watch = [&](schedule::OptionId id, size_t classes) {
+    scheduler_.set_in_use(id, false);
+    auto& own = specialisers_[id.task];
+    if (!own) own.emplace(classes, options_.special);
+  };
+  for (const SpecialVariant& special : options_.specials) {
+    specials_.push_back(std::make_shared<const SpecialVariant>(special));
+    watch(special.id, special.classes);
+  }
+  for (const MakesSpecials& one : options_.makes) watch(made_id(one.task), one.classes);
+  if (!specials_.empty() || !options_.makes.empty()) scheduler_.plan(0);
+}
+
+const MakesSpecials* Chooser::maker_of(size_t task) const {
+  const auto found = std::ranges::find(options_.makes, task, &MakesSpecials::task);
+  return found == options_.makes.end() ? nullptr : &*found;
+}
+
+schedule::OptionId Chooser::made_id(size_t task) const {
+  return {task, catalog().tasks[task].options.size() - 1};
+}
+
+std::shared_ptr<const SpecialVariant> Chooser::find_special(schedule::OptionId id) const {
+  const auto found =
+      std::ranges::find_if(specials_, [&](const auto& special) { return special->id == id; });
+  return found == specials_.end() ? nullptr : *found;
 }
 
 std::optional<size_t> Chooser::find_task(const std::string& name) const {
@@ -66,13 +107,15 @@ void Chooser::log(std::string line) {
   if (lines_.size() > kLines) lines_.pop_front();
 }
 
-Choice Chooser::choose(size_t task, const Wish& wish, Time now, const Reachable& reachable) {
+Choice Chooser::choose(size_t task, const Wish& wish, Time now, const Reachable& reachable,
+                       std::optional<uint64_t> input) {
   const std::scoped_lock lock(mutex_);
   const double at = seconds_at(now);
+  ++decisions_;
   const schedule::Request request{
       .at = at,
       .task = task,
-      .input = ++decisions_,
+      .input = input.value_or(decisions_),
       .cloud_up = reachable.cloud,
       .worker_up = reachable.worker,
       .latency_ms = wish.latency_ms.value_or(std::numeric_limits<double>::infinity()),
@@ -84,7 +127,7 @@ Choice Chooser::choose(size_t task, const Wish& wish, Time now, const Reachable&
                schedule::explain(catalog(), decision);
   const auto model_of = [&](schedule::OptionId id) {
     const schedule::Task& one = catalog().tasks[id.task];
-    return variant_model(one.name, one.options[id.option].variant);
+    return model_here(one.name, one.options[id.option]);
   };
   for (const schedule::OptionId id : decision.evicted) {
     for (std::string& model : models_of(id)) choice.evicted.push_back(std::move(model));
@@ -94,10 +137,9 @@ Choice Chooser::choose(size_t task, const Wish& wish, Time now, const Reachable&
     const schedule::Option& taken = catalog().tasks[task].options[*decision.option];
     choice.variant = taken.variant;
     choice.place = taken.place;
+    choice.cut = taken.cut;
     ++answers_[task][*decision.option];
-    const auto special = std::ranges::find(
-        options_.specials, schedule::OptionId{task, *decision.option}, &SpecialVariant::id);
-    if (special != options_.specials.end()) choice.special = &*special;
+    choice.special = find_special({task, *decision.option});
   } else if (std::ranges::any_of(decision.judged, [](const schedule::Judged& one) {
                return one.verdict == schedule::Verdict::kNoBudget;
              })) {
@@ -130,9 +172,9 @@ void Chooser::note_time(const Choice& choice, double ms) {
 
 std::vector<std::string> Chooser::models_of(schedule::OptionId id) const {
   const schedule::Task& task = catalog().tasks[id.task];
-  std::vector<std::string> models{variant_model(task.name, task.options[id.option].variant)};
-  const auto special = std::ranges::find(options_.specials, id, &SpecialVariant::id);
-  if (special == options_.specials.end()) return models;
+  std::vector<std::string> models{model_here(task.name, task.options[id.option])};
+  const auto special = find_special(id);
+  if (special == nullptr) return models;
   const auto general = std::ranges::find_if(task.options, [&](const schedule::Option& option) {
     return option.variant == special->general && option.place == schedule::Place::kHere;
   });
@@ -142,62 +184,102 @@ std::vector<std::string> Chooser::models_of(schedule::OptionId id) const {
   return models;
 }
 
-const SpecialVariant* Chooser::special_in_use(size_t task) const {
-  const auto found = std::ranges::find_if(options_.specials, [&](const SpecialVariant& one) {
-    return one.id.task == task && scheduler_.in_use(one.id);
+std::shared_ptr<const SpecialVariant> Chooser::special_in_use(size_t task) const {
+  const auto found = std::ranges::find_if(specials_, [&](const auto& one) {
+    return one->id.task == task && scheduler_.in_use(one->id);
   });
-  return found == options_.specials.end() ? nullptr : &*found;
+  return found == specials_.end() ? nullptr : *found;
 }
 
-std::vector<std::string> Chooser::note_class(size_t task, size_t answer, Time now) {
+ClassAdvice Chooser::note_class(size_t task, size_t answer, Time now) {
   const std::scoped_lock lock(mutex_);
   auto& specialiser = specialisers_[task];
   if (!specialiser) return {};
-  const double at = seconds_at(now);
+  seconds_at(now);
+  const double at = seconds_ever();
   specialiser->note(answer, at);
   double falls = 0, even = 1;
-  if (const SpecialVariant* special = special_in_use(task)) {
+  if (const auto special = special_in_use(task)) {
     falls = scheduler_.fallback_share(special->id);
     even = schedule::break_even(catalog().tasks[task].options[special->id.option]);
   }
   return follow(task, specialiser->advise(falls, even, at));
 }
 
-std::vector<std::string> Chooser::follow(size_t task, const schedule::SpecialAdvice& advice) {
+void Chooser::use(const std::shared_ptr<const SpecialVariant>& special) {
+  const auto& classes = special->network.classes;
+  specialisers_[special->id.task]->made({classes.begin(), classes.end()});
+  scheduler_.set_in_use(special->id, true);
+  scheduler_.plan(last_);
+}
+
+ClassAdvice Chooser::follow(size_t task, const schedule::SpecialAdvice& advice) {
   using Kind = schedule::SpecialAdvice::Kind;
   if (advice.kind == Kind::kNothing) return {};
+  ClassAdvice then;
   const schedule::Task& own = catalog().tasks[task];
-  std::string line = "day " + std::to_string(days_) + " " + own.name + ": " + advice.why;
-  std::vector<std::string> unloaded;
+  std::string line = own.name + ": " + advice.why;
   if (advice.kind == Kind::kRetire) {
-    const SpecialVariant* special = special_in_use(task);
-    if (special != nullptr) {
+    if (const auto special = special_in_use(task)) {
       scheduler_.set_in_use(special->id, false);
-      unloaded = models_of(special->id);
+      then.unloaded = models_of(special->id);
     }
+    log(std::move(line));
+    return then;
+  }
+  // The one with fewest classes that has all that are seen.
+  std::shared_ptr<const SpecialVariant> best;
+  for (const auto& one : specials_) {
+    const auto& classes = one->network.classes;
+    const auto knows = [&](size_t seen) {
+      return std::ranges::find(classes, static_cast<int64_t>(seen)) != classes.end();
+    };
+    if (one->id.task != task || !std::ranges::all_of(advice.classes, knows)) continue;
+    if (best == nullptr || classes.size() < best->network.classes.size()) best = one;
+  }
+  if (best != nullptr) {
+    use(best);
+    line += "; " + own.options[best->id.option].variant + " is in use";
+  } else if (maker_of(task) != nullptr) {
+    then.make = advice.classes;
+    line += "; a network for them is being made";
   } else {
-    // The one with fewest classes that has all that are seen.
-    const SpecialVariant* best = nullptr;
-    for (const SpecialVariant& one : options_.specials) {
-      const auto& classes = one.network.classes;
-      const auto knows = [&](size_t seen) {
-        return std::ranges::find(classes, static_cast<int64_t>(seen)) != classes.end();
-      };
-      if (one.id.task != task || !std::ranges::all_of(advice.classes, knows)) continue;
-      if (best == nullptr || classes.size() < best->network.classes.size()) best = &one;
-    }
-    if (best == nullptr) {
-      specialisers_[task]->failed(last_);
-      line += "; no variant is for these";
-    } else {
-      specialisers_[task]->made({best->network.classes.begin(), best->network.classes.end()});
-      scheduler_.set_in_use(best->id, true);
-      scheduler_.plan(last_);
-      line += "; " + own.options[best->id.option].variant + " is in use";
-    }
+    specialisers_[task]->failed(seconds_ever());
+    line += "; no variant is for these";
   }
   log(std::move(line));
-  return unloaded;
+  return then;
+}
+
+bool Chooser::made(size_t task, const MadeSpecial& special, Time now) {
+  const std::scoped_lock lock(mutex_);
+  seconds_at(now);
+  const std::string& name = catalog().tasks[task].name;
+  const double even = schedule::break_even(special.option);
+  if (!(special.option.fallback->share < even - options_.special.margin)) {
+    specialisers_[task]->failed(seconds_ever());
+    log(name + ": the network that was made does not pay: it falls back " +
+        fixed(special.option.fallback->share, 3) + ", break-even is " + fixed(even, 3));
+    return false;
+  }
+  const MakesSpecials& maker = *maker_of(task);
+  const schedule::OptionId id = made_id(task);
+  std::erase_if(specials_, [&](const auto& one) { return one->id == id; });
+  specials_.push_back(std::make_shared<const SpecialVariant>(
+      SpecialVariant{id, special.network, maker.general, maker.classes, maker.probabilities}));
+  schedule::Option option = special.option;
+  option.variant = kMadeVariant;
+  scheduler_.replace(id, std::move(option));
+  use(specials_.back());
+  log(name + ": the network that was made is in use");
+  return true;
+}
+
+void Chooser::not_made(size_t task, const Status& why, Time now) {
+  const std::scoped_lock lock(mutex_);
+  seconds_at(now);
+  specialisers_[task]->failed(seconds_ever());
+  log(catalog().tasks[task].name + ": no network was made: " + std::string(why.message()));
 }
 
 bool Chooser::plan_due() const {
@@ -226,8 +308,11 @@ std::string Chooser::print() const {
     text += (t > 0 ? "," : "") + ("{\"name\":" + json_text(task.name)) + ",\"variants\":[";
     for (size_t i = 0; i < task.options.size(); ++i) {
       const schedule::Option& option = task.options[i];
+      if (option.accuracy == 0 && option.variant == kMadeVariant) continue;  // nothing was made yet
       text += (i > 0 ? "," : "") + ("{\"name\":" + json_text(option.variant)) + "," +
-              "\"place\":" + json_text(name_of(option.place)) + "," +
+              "\"place\":" + json_text(name_of(option.place)) +
+              ",\"cut\":" + std::to_string(option.cut) + "," +
+              (option.fragment ? "\"shares\":" + std::to_string(*option.fragment) + "," : "") +
               member("accuracy", option.accuracy) + member("ms", option.ms) +
               member("joules", option.joules) + member("dollars", option.dollars) +
               member("bytes", static_cast<double>(option.bytes));
@@ -236,6 +321,16 @@ std::string Chooser::print() const {
               ",\"answers\":" + std::to_string(answers_[t][i]) + "}";
     }
     text += "]}";
+  }
+  text += "],\"shared\":[";
+  for (size_t f = 0; f < catalog().fragments.size(); ++f) {
+    const schedule::Fragment& fragment = catalog().fragments[f];
+    const bool is_known = f < options_.shared.size();
+    text += (f > 0 ? "," : "") + ("{\"name\":" + json_text(fragment.name)) + "," +
+            member("ms", fragment.ms) + member("joules", fragment.joules) +
+            member("bytes", static_cast<double>(fragment.bytes)) +
+            "\"runs\":" + std::to_string(is_known ? options_.shared[f]->runs() : 0) +
+            ",\"uses\":" + std::to_string(is_known ? options_.shared[f]->uses() : 0) + "}";
   }
   text += "],\"decisions\":[";
   for (size_t i = 0; i < lines_.size(); ++i) text += (i > 0 ? "," : "") + json_text(lines_[i]);

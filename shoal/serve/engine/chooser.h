@@ -8,13 +8,16 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "shoal/models/model.h"
 #include "shoal/schedule/scheduler.h"
 #include "shoal/schedule/specialiser.h"
+#include "shoal/serve/engine/shared_layers.h"
 #include "shoal/serve/engine/special_answer.h"
 #include "shoal/serve/protocol/wish.h"
 #include "shoal/serve/queue/model_queue.h"
@@ -30,17 +33,40 @@ struct SpecialVariant {
   bool probabilities = false;  // are what the general one gives
 };
 
+// A task for which such networks can be made while the server runs. Each takes the place of the one
+// before.
+struct MakesSpecials {
+  size_t task = 0;
+  std::string general;         // as above
+  size_t classes = 0;          // of the task
+  bool probabilities = false;  // are what the general one gives
+};
+
+// The variant that is a network made now; no catalog has one of this name.
+inline constexpr const char* kMadeVariant = "special.now";
+
+// A network that was made: what it costs, with the general one to fall back to.
+struct MadeSpecial {
+  schedule::Option option;
+  SpecialNetwork network;
+  std::function<Result<Model>()> open;
+};
+
 struct ChooserOptions {
   schedule::Catalog catalog;  // empty: there are no tasks
   schedule::Budgets budgets;
   schedule::Paging paging;
+  std::vector<std::shared_ptr<const SharedLayers>> shared = {};  // of the catalog's fragments
   std::vector<SpecialVariant> specials = {};  // used while their classes are what is seen
+  std::vector<MakesSpecials> makes = {};      // for classes that none of these is for
   schedule::SpecialiserOptions special = {};
   std::function<void(const std::string&)> log;  // a line for each decision; empty: none
 };
 
-// The model that is a variant of a task.
+// The model that is a variant of a task; and the one that an option has here, which is a part of it
+// where the network is split.
 std::string variant_model(const std::string& task, const std::string& variant);
+std::string model_here(const std::string& task, const schedule::Option& option);
 
 // Which other machines can be reached.
 struct Reachable {
@@ -50,13 +76,20 @@ struct Reachable {
 struct Choice {
   std::string variant;  // empty: nothing is left for the request
   schedule::Place place = schedule::Place::kHere;
-  const SpecialVariant* special = nullptr;  // it is one; the chooser's
-  uint64_t number = 0;                      // of the decision
-  std::string why;                          // its line
-  std::vector<std::string> evicted;         // models to unload first
-  std::optional<std::string> preloaded;     // a model to load for later requests
-  std::optional<Duration> retry_after;      // of a request that is refused, until the next day
+  size_t cut = 0;  // of a split network: how many nodes run here
+  std::shared_ptr<const SpecialVariant> special = nullptr;  // it is one
+  uint64_t number = 0;                                      // of the decision
+  std::string why;                                          // its line
+  std::vector<std::string> evicted;                         // models to unload first
+  std::optional<std::string> preloaded;                     // a model to load for later requests
+  std::optional<Duration> retry_after;  // of a request that is refused, until the next day
   schedule::Decision decision = {};
+};
+
+// What an answer leads to.
+struct ClassAdvice {
+  std::vector<std::string> unloaded = {};  // models to unload: special networks that are given up
+  std::vector<size_t> make = {};  // classes to make a network for; then made() or not_made() is due
 };
 
 // Thread-safe.
@@ -68,16 +101,24 @@ class Chooser {
   std::optional<size_t> find_task(const std::string& name) const;
   const schedule::Catalog& catalog() const { return scheduler_.catalog(); }
 
-  // Times ascend, about: one before the last counts as the last.
-  Choice choose(size_t task, const Wish& wish, Time now, const Reachable& reachable = {});
+  // Times ascend, about: one before the last counts as the last. Requests with equal `input` are
+  // about the same input; nothing: it is unlike any other.
+  Choice choose(size_t task, const Wish& wish, Time now, const Reachable& reachable = {},
+                std::optional<uint64_t> input = {});
+  // Whether a task shares first layers with others, so that inputs have to be told apart.
+  bool shares(size_t task) const { return shares_[task]; }
   // An answer has come: whether the general network had to give it.
   void settle(const Choice& choice, bool fell);
   // None has, since a machine could not be reached. Another choice follows.
   void give_back(const Choice& choice);
   // How long an answer took elsewhere; the next ones are expected to take about as long.
   void note_time(const Choice& choice, double ms);
-  // A class that was answered. Models to unload, if special networks are given up for it.
-  std::vector<std::string> note_class(size_t task, size_t answer, Time now);
+  // A class that was answered.
+  ClassAdvice note_class(size_t task, size_t answer, Time now);
+  // The network that note_class() wanted is loaded, or there is none. False: it does not pay, and
+  // is to be unloaded.
+  bool made(size_t task, const MadeSpecial& special, Time now);
+  void not_made(size_t task, const Status& why, Time now);
   // Whether a task has special networks, for which its answers count.
   bool watches(size_t task) const { return specialisers_[task].has_value(); }
   bool plan_due() const;
@@ -89,13 +130,21 @@ class Chooser {
 
  private:
   double seconds_at(Time now);
+  // Since the first day began: what is seen goes on from one day to the next.
+  double seconds_ever() const {
+    return static_cast<double>(days_) * options_.budgets.seconds + last_;
+  }
   void log(std::string line);
-  std::vector<std::string> follow(size_t task, const schedule::SpecialAdvice& advice);
+  ClassAdvice follow(size_t task, const schedule::SpecialAdvice& advice);
+  void use(const std::shared_ptr<const SpecialVariant>& special);
+  const MakesSpecials* maker_of(size_t task) const;  // null: none
+  schedule::OptionId made_id(size_t task) const;     // of its place among options
   // What has to be unloaded with an option: the general network of a special one, too, which is
   // loaded as a part of it, unless it is in memory for its own sake.
   std::vector<std::string> models_of(schedule::OptionId id) const;
   // The special network of a task that is in use; null: none.
-  const SpecialVariant* special_in_use(size_t task) const;
+  std::shared_ptr<const SpecialVariant> special_in_use(size_t task) const;
+  std::shared_ptr<const SpecialVariant> find_special(schedule::OptionId id) const;
 
   mutable std::mutex mutex_;
   const ChooserOptions options_;
@@ -104,6 +153,8 @@ class Chooser {
   double last_ = 0;    // seconds
   uint64_t days_ = 0;  // before this one
   uint64_t decisions_ = 0;
+  std::vector<std::shared_ptr<const SpecialVariant>> specials_;
+  std::vector<bool> shares_;                                        // tasks
   std::vector<std::vector<uint64_t>> answers_;                      // by task and option
   std::deque<std::string> lines_;                                   // the last decisions
   std::vector<std::optional<schedule::Specialiser>> specialisers_;  // of tasks with such networks

@@ -112,7 +112,8 @@ TEST(Chooser, UsesASpecialNetworkWhileItsClassesAreSeen) {
   const auto say = [&](size_t answer, int count) {
     std::vector<std::string> unloaded;
     for (int i = 0; i < count; ++i) {
-      for (auto& model : chooser.note_class(0, answer, kBegin)) unloaded.push_back(model);
+      const ClassAdvice advice = chooser.note_class(0, answer, kBegin);
+      unloaded.insert(unloaded.end(), advice.unloaded.begin(), advice.unloaded.end());
     }
     return unloaded;
   };
@@ -132,6 +133,84 @@ TEST(Chooser, UsesASpecialNetworkWhileItsClassesAreSeen) {
   const std::vector<std::string> both{"faces.special", "faces.big"};
   EXPECT_EQ(say(8, 20), both);
   EXPECT_EQ(chooser.choose(0, {}, kBegin).special, nullptr);
+}
+
+// Three days in virtual time: classes 1 and 2 are seen, later 7 and 8. Networks are made while others
+// answer, used, and given up when what is seen changes.
+TEST(Chooser, HasNetworksMadeForWhatIsSeenAndGivesThemUp) {
+  ChooserOptions all = options(1e6);
+  all.budgets.seconds = 1000;
+  all.special = {.watch = {.most = 3, .memory = 50, .seconds = 20}, .pause = 30};
+  all.makes = {{.task = 0, .general = "big", .classes = 10}};
+  std::string log;
+  all.log = [&](const std::string& line) { log += line + "\n"; };
+  Chooser chooser(all, kBegin);
+  EXPECT_EQ(chooser.print().find(kMadeVariant), std::string::npos);
+  const auto made_for = [](const std::vector<size_t>& classes, double falls) {
+    MadeSpecial special;
+    special.option = {.variant = "x", .accuracy = 0.93, .ms = 2, .joules = 0.2, .bytes = 110};
+    special.option.fallback =
+        schedule::Fallback{.share = falls, .accuracy = 0.9, .ms = 20, .joules = 2};
+    for (const size_t one : classes) special.network.classes.push_back(int64_t(one));
+    return special;
+  };
+  struct Making {
+    int ready;  // when
+    std::vector<size_t> classes;
+  };
+  std::optional<Making> making;
+  std::vector<int> asked, used, given_up;
+  size_t by_special = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const Time now = kBegin + seconds(i);
+    const size_t seen = (i < 1500 ? 1 : 7) + size_t(i % 2);
+    if (making && i == making->ready) {
+      // The first is of no use: it hardly answers. Then one cannot be made.
+      if (asked.size() == 1) {
+        EXPECT_FALSE(chooser.made(0, made_for(making->classes, 0.95), now));
+      } else if (asked.size() == 2) {
+        chooser.not_made(0, Status(Code::kExhausted, "no memory"), now);
+      } else {
+        EXPECT_TRUE(chooser.made(0, made_for(making->classes, 0.05), now));
+        used.push_back(i);
+      }
+      making.reset();
+    }
+    const Choice choice = chooser.choose(0, {}, now);
+    ASSERT_FALSE(choice.variant.empty()) << choice.why;
+    bool fell = false;
+    if (choice.special != nullptr) {
+      ++by_special;
+      EXPECT_FALSE(making.has_value()) << "it is used while it is made";
+      const auto& own = choice.special->network.classes;
+      fell = std::ranges::find(own, int64_t(seen)) == own.end();
+      chooser.settle(choice, fell);
+    }
+    const ClassAdvice advice = chooser.note_class(0, seen, now);
+    if (!advice.make.empty()) {
+      EXPECT_FALSE(making.has_value());
+      asked.push_back(i);
+      making = Making{i + 10, advice.make};
+    }
+    for (const std::string& model : advice.unloaded) {
+      if (model == variant_model("faces", kMadeVariant)) given_up.push_back(i);
+    }
+    if (chooser.plan_due()) chooser.plan(now);
+  }
+  ASSERT_EQ(asked.size(), 4U);  // of no use, not made, made, made for others
+  EXPECT_GE(asked[1], asked[0] + 10 + 30) << "there is a pause";
+  EXPECT_GE(asked[2], asked[1] + 10 + 30);
+  ASSERT_EQ(used.size(), 2U);
+  ASSERT_EQ(given_up.size(), 1U);
+  EXPECT_GT(given_up[0], 1500);
+  EXPECT_LT(given_up[0], 1600);
+  EXPECT_GT(used[1], given_up[0]);
+  EXPECT_GT(by_special, 2000U);
+  EXPECT_NE(chooser.print().find("\"name\":\"special.now\""), std::string::npos);
+  for (const char* line : {"7,8 are ", "a network for them is being made",
+                           "the network that was made is in use"}) {
+    EXPECT_NE(log.find(line), std::string::npos) << line;
+  }
 }
 
 TEST(Chooser, KeepsToMemory) {

@@ -75,8 +75,21 @@ void Engine::add(ModelSource source) {
   const std::string name = source.name;
   Entry entry;
   entry.source = std::move(source);
+  const Lock lock(mutex_);
   const bool added = models_.emplace(name, std::move(entry)).second;
   SHOAL_CHECK(added);
+}
+
+void Engine::replace(ModelSource source) {
+  const Lock lock(mutex_);
+  Entry* entry = find_entry(source.name);
+  SHOAL_CHECK(entry != nullptr);
+  entry->source = std::move(source);
+}
+
+ModelSource Engine::source_of(const std::string& name) const {
+  const Lock lock(mutex_);
+  return models_.at(name).source;
 }
 
 Engine::Entry* Engine::find_entry(const std::string& name) {

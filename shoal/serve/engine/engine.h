@@ -58,8 +58,11 @@ class Engine {
   // `wake` is told when pump() has to be called at the latest; on any thread, under a lock.
   Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake);
 
-  // Names that may be loaded. REQUIRES: nothing was submitted, names are different.
+  // Names that may be loaded. REQUIRES: names are different.
   void add(ModelSource source);
+  // Another source for a name, from the next load on. REQUIRES: it was added.
+  void replace(ModelSource source);
+  ModelSource source_of(const std::string& name) const;  // REQUIRES: it was added
   // Loads the model anew. Until the new one is warm, and if it fails, the old one answers. Those
   // who wait are answered by the one they came for. kNotFound if the name was not added.
   Status load(const std::string& name);

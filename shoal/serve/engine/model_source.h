@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@
 
 namespace shoal::serve {
 
+struct SharedSuffix;
+
 struct ModelSource {
   std::string name;                          // in paths of requests
   std::string model;                         // as open_model() takes it
@@ -20,6 +23,8 @@ struct ModelSource {
   Preprocess preprocess = {};                // of pictures to classify
   std::vector<std::string> labels;           // of classes
   int64_t max_batch = 0;  // items; 1: no batches; 0: as long as larger ones are faster
+  // First layers that other models have, too, run once for all of them; then there are no batches.
+  std::shared_ptr<const SharedSuffix> shared = nullptr;
 };
 
 // "MODEL" or "NAME=MODEL". Without a name it is the file's without folder and extension, or the

@@ -62,13 +62,38 @@ Result<std::shared_ptr<ServedModel>> ServedModel::load(const ModelSource& source
       .source = source,
       .metadata = {source.name, "1", describe_tensors(inputs), describe_tensors(outputs)},
       .inputs = served->inputs()};
-  served->prepare_batches(model, device, facts);
+  if (source.shared != nullptr) {
+    SHOAL_TRY(served->share(source, device));
+  } else {
+    served->prepare_batches(model, device, facts);
+  }
   if (model.properties().contains("shoal.exits")) {
     served->exits_ = ExitServer::create(model, device);
   }
   facts.max_batch = served->max_batch();
   served->facts_ = std::make_shared<const ModelFacts>(std::move(facts));
   return served;
+}
+
+// The suffix was cut out of an optimised network, and is run as it is.
+Status ServedModel::share(const ModelSource& source, Device& device) {
+  SHOAL_ASSIGN(auto first, source.shared->layers->runner(device));
+  SHOAL_ASSIGN(Session rest,
+               Session::open(source.shared->suffix.graph, device, {.optimize = false}));
+  shared_.emplace(Shared{std::move(first), source.shared, std::move(rest)});
+  return {};
+}
+
+Result<std::vector<Tensor>> ServedModel::run_shared(const Inputs& inputs,
+                                                    const RequestOptions& options) {
+  SHOAL_ASSIGN(const prefix::PrefixRunner::Values values, shared_->first->run(inputs));
+  const prefix::Suffix& suffix = shared_->parts->suffix;
+  std::vector<Tensor> given;
+  for (const size_t i : suffix.from_prefix) given.push_back((*values)[i]);
+  for (const size_t i : suffix.from_networks) given.push_back(inputs[i]);
+  std::vector<Tensor> outputs(session_.outputs().size());
+  SHOAL_TRY(shared_->rest.run(given, outputs, options));
+  return outputs;
 }
 
 // That a model takes no batches is no failure. It is compiled now for the shapes it declares; one
@@ -110,6 +135,10 @@ int64_t ServedModel::batch_items(const Inputs& inputs) const {
 }
 
 Result<std::vector<Tensor>> ServedModel::run(const Inputs& inputs, const RequestOptions& options) {
+  const auto type_of = [](const Tensor& tensor) { return tensor.type(); };
+  if (shared_ && std::ranges::equal(inputs, shared_->parts->inputs, {}, type_of)) {
+    return run_shared(inputs, options);
+  }
   std::vector<Tensor> outputs(session_.outputs().size());
   const auto exact = batched_.find(batch_items(inputs));
   Session& session = exact == batched_.end() ? session_ : exact->second;

@@ -19,6 +19,7 @@
 #include "shoal/models/model.h"
 #include "shoal/serve/engine/exit_server.h"
 #include "shoal/serve/engine/model_source.h"
+#include "shoal/serve/engine/shared_layers.h"
 #include "shoal/serve/protocol/documents.h"
 #include "shoal/session/session.h"
 
@@ -72,11 +73,21 @@ class ServedModel {
 
  private:
   explicit ServedModel(Session session) : session_(std::move(session)) {}
+  // Of a model that shares its first layers.
+  struct Shared {
+    std::shared_ptr<prefix::PrefixRunner> first;
+    std::shared_ptr<const SharedSuffix> parts;
+    Session rest;
+  };
+
+  Status share(const ModelSource& source, Device& device);
+  Result<std::vector<Tensor>> run_shared(const Inputs& inputs, const RequestOptions& options);
   void prepare_batches(const Model& model, Device& device, ModelFacts& facts);
 
   std::shared_ptr<const ModelFacts> facts_;
   Session session_;
   std::optional<ExitServer> exits_;
+  std::optional<Shared> shared_;
   std::map<int64_t, Session> batched_;  // by items; empty: the model takes no batches
   std::map<int64_t, std::chrono::steady_clock::duration> batch_times_;
   TensorType item_;  // of a batch: its first dimension is 1

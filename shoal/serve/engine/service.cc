@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "shoal/base/background_thread.h"
+#include "shoal/base/hash.h"
 #include "shoal/base/printable.h"
+#include "shoal/serve/engine/model_part.h"
 
 namespace shoal::serve {
 namespace {
@@ -42,6 +45,15 @@ Result<std::vector<WantedIndex>> find_wanted(const ServedModel& model,
         {static_cast<size_t>(it - names.begin()), output.binary.value_or(request.binary_outputs)});
   }
   return wanted;
+}
+
+// Equal for equal elements.
+uint64_t hash_of_inputs(const InferRequest& request) {
+  uint64_t hash = 0;
+  for (const NamedTensor& input : request.inputs) {
+    hash = hash * 31 + hash_of(input.tensor.bytes());
+  }
+  return hash;
 }
 
 InferResult standby_result() {
@@ -145,7 +157,23 @@ Result<std::vector<NamedStatistics>> Service::statistics(const ModelName& model)
 
 // On a thread of its own: it takes long, and those that answer requests are few.
 void Service::load(const std::string& model, std::function<void(Status)> done) {
-  loader_.post([this, model, done = std::move(done)] { done(engine_.load(model)); });
+  loader_.post([this, model, done = std::move(done)] {
+    const Status added = add_part(model);
+    done(added.ok() ? engine_.load(model) : added);
+  });
+}
+
+// Another server runs the first layers of a variant, and asks for the rest of it.
+Status Service::add_part(const std::string& model) {
+  const auto part = parse_part(model);
+  if (!part || engine_.is_known(model) || !engine_.is_known(part->whole)) return {};
+  const bool is_variant = std::ranges::any_of(
+      tasks_, [&](const auto& task) { return part->whole.starts_with(task.first + "."); });
+  if (!is_variant || parse_part(part->whole) || part->whole.ends_with(kMadeVariant)) return {};
+  ModelSource source = part_source(engine_.source_of(part->whole), *part);
+  SHOAL_TRY(source.open().status());  // nobody adds what cannot be
+  engine_.add(std::move(source));
+  return {};
 }
 
 KeyCheck Service::check_key(std::string_view authorization, KeyUse use, uint64_t address) {
@@ -197,9 +225,11 @@ void Service::follow(const Choice& choice) {
 }
 
 void Service::infer_by_task(const Asked& asked, const Reachable& reachable) {
+  std::optional<uint64_t> input;
+  if (chooser_->shares(asked->task)) input = hash_of_inputs(asked->request);
   std::unique_lock lock(choosing_);
   const Choice choice = chooser_->choose(asked->task, asked->request.wish,
-                                         std::chrono::steady_clock::now(), reachable);
+                                         std::chrono::steady_clock::now(), reachable, input);
   follow(choice);
   if (choice.variant.empty()) {
     lock.unlock();
@@ -211,7 +241,17 @@ void Service::infer_by_task(const Asked& asked, const Reachable& reachable) {
   }
   if (choice.place == schedule::Place::kHere) return infer_here(asked, choice, std::move(lock));
   lock.unlock();
+  if (choice.place == schedule::Place::kSplit && is_one_item(asked)) {
+    return infer_split(asked, choice, reachable);
+  }
   infer_elsewhere(asked, choice, reachable);
+}
+
+// Parts of networks are for one item.
+bool Service::is_one_item(const Asked& asked) {
+  const auto& inputs = asked->request.inputs;
+  return inputs.size() == 1 && inputs[0].tensor.shape().rank() > 0 &&
+         inputs[0].tensor.shape()[0] == 1;
 }
 
 void Service::infer_here(const Asked& asked, const Choice& choice,
@@ -226,14 +266,19 @@ void Service::infer_here(const Asked& asked, const Choice& choice,
   };
   if (engine_.find(model) == nullptr) return load_and_infer(model, wanted, asked->asker, then);
   lock.unlock();
-  // It may have been unloaded meanwhile, for another request.
-  const Done again = [this, model, wanted, asked, then](InferResult result) {
+  infer_loaded(model, wanted, asked->asker, then);
+}
+
+// It may have been unloaded meanwhile, for another request.
+void Service::infer_loaded(const std::string& model, const InferRequest& request,
+                           const Asker& asker, const Done& done) {
+  const Done again = [this, model, request, asker, done](InferResult result) {
     if (result.status.code() == Code::kUnavailable && engine_.find(model) == nullptr) {
-      return load_and_infer(model, wanted, asked->asker, then);
+      return load_and_infer(model, request, asker, done);
     }
-    then(std::move(result));
+    done(std::move(result));
   };
-  infer_by_model({model, ""}, wanted, asked->asker, again);
+  infer_by_model({model, ""}, request, asker, again);
 }
 
 // The general network answers where the special one does not.
@@ -260,29 +305,63 @@ void Service::answer_by_special(const Asked& asked, const Choice& choice, InferR
     answered.response.parameters["fell"] = "true";
     answer(asked, choice, std::move(answered));
   };
-  const Done again = [this, model, request, asked, then](InferResult answered) {
-    const bool is_there = engine_.find(model) != nullptr;
-    if (is_there || answered.status.code() != Code::kUnavailable) return then(std::move(answered));
-    load_and_infer(model, request, asked->asker, then);
-  };
-  infer_by_model({model, ""}, request, asked->asker, again);
+  infer_loaded(model, request, asked->asker, then);
 }
 
 void Service::infer_elsewhere(const Asked& asked, const Choice& choice,
                               const Reachable& reachable) {
+  const std::string model = variant_model(asked->facts->metadata.name, choice.variant);
+  ask_elsewhere(asked, choice, reachable, model, asked->request, std::chrono::steady_clock::now());
+}
+
+void Service::infer_split(const Asked& asked, const Choice& choice, const Reachable& reachable) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string whole = variant_model(asked->facts->metadata.name, choice.variant);
+  const std::string first = name_of(ModelPart{whole, true, choice.cut});
+  InferRequest here = asked->request;
+  here.wish = {};
+  here.outputs.clear();
+  const Done then = [this, asked, choice, reachable, whole, begin](InferResult result) {
+    if (!result.status.ok()) {
+      chooser_->give_back(choice);
+      return asked->done(std::move(result));
+    }
+    InferRequest sent = asked->request;
+    sent.inputs = std::move(result.response.outputs);
+    sent.outputs.clear();  // parts have names of their own
+    ask_elsewhere(asked, choice, reachable, name_of(ModelPart{whole, false, choice.cut}),
+                  std::move(sent), begin);
+  };
+  infer_loaded(first, here, asked->asker, then);
+}
+
+// The rest of a network has the outputs of the whole, in its order.
+void Service::name_outputs(const TaskRequest& asked, InferResponse& response) {
+  const auto& names = asked.facts->metadata.outputs;
+  for (size_t i = 0; i < std::min(names.size(), response.outputs.size()); ++i) {
+    response.outputs[i].name = names[i].name;
+  }
+  const auto& wanted = asked.request.outputs;
+  std::erase_if(response.outputs, [&](const NamedTensor& output) {
+    return !wanted.empty() &&
+           std::ranges::find(wanted, output.name, &WantedOutput::name) == wanted.end();
+  });
+}
+
+void Service::ask_elsewhere(const Asked& asked, const Choice& choice, const Reachable& reachable,
+                            const std::string& model, InferRequest sent, Time begin) {
   const bool is_worker = choice.place == schedule::Place::kWorker;
-  InferRequest sent = asked->request;
   sent.wish = {};
   sent.binary_outputs = true;
   for (NamedTensor& input : sent.inputs) input.binary = true;
   for (WantedOutput& output : sent.outputs) output.binary.reset();
-  const auto begin = std::chrono::steady_clock::now();
   const auto then = [this, asked, choice, reachable, is_worker,
                      begin](Result<InferResponse> answered) {
     if (answered.ok()) {
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - begin;
       chooser_->note_time(choice, took.count());
+      if (choice.place == schedule::Place::kSplit) name_outputs(*asked, *answered);
       for (NamedTensor& output : answered->outputs) {
         const auto wanted =
             std::ranges::find(asked->request.outputs, output.name, &WantedOutput::name);
@@ -300,7 +379,6 @@ void Service::infer_elsewhere(const Asked& asked, const Choice& choice,
     (is_worker ? others.worker : others.cloud) = false;
     infer_by_task(asked, others);
   };
-  const std::string model = variant_model(asked->facts->metadata.name, choice.variant);
   (is_worker ? worker_ : cloud_)
       ->infer(model, std::move(sent), [this, then](Result<InferResponse> answered) {
         post_([then, answered = std::move(answered)] { then(answered); });
@@ -316,15 +394,45 @@ void Service::answer(const Asked& asked, const Choice& choice, InferResult resul
     if (choice.place != schedule::Place::kHere) parameters["place"] = name_of(choice.place);
     if (chooser_->watches(asked->task) && !result.response.outputs.empty()) {
       for (const size_t best : best_classes(result.response.outputs[0].tensor)) {
-        const auto unloaded =
-            chooser_->note_class(asked->task, best, std::chrono::steady_clock::now());
-        for (const std::string& model : unloaded) {
-          loader_.post([this, model] { (void)engine_.unload(model); });
-        }
+        follow(asked->task,
+               chooser_->note_class(asked->task, best, std::chrono::steady_clock::now()));
       }
     }
   }
   asked->done(std::move(result));
+}
+
+void Service::follow(size_t task, const ClassAdvice& advice) {
+  for (const std::string& model : advice.unloaded) {
+    loader_.post([this, model] { (void)engine_.unload(model); });
+  }
+  if (advice.make.empty()) return;
+  maker_.post([this, task, classes = advice.make] {
+    run_at_low_priority([&] { make_special(task, classes); });
+  });
+}
+
+void Service::make_special(size_t task, const std::vector<size_t>& classes) {
+  auto made = make_special_(task, classes, draining_);
+  Status status = made.status();
+  ModelSource source;
+  source.name = variant_model(chooser_->catalog().tasks[task].name, kMadeVariant);
+  if (made.ok()) {
+    source.open = made->open;
+    const std::string name = source.name;
+    engine_.is_known(name) ? engine_.replace(std::move(source)) : engine_.add(std::move(source));
+    status = engine_.load(name);
+    const auto model = engine_.find(name);
+    if (status.ok() && model != nullptr && model->facts()->ms > 0) {
+      made->option.ms = model->facts()->ms;
+    }
+  }
+  const Time now = std::chrono::steady_clock::now();
+  if (!status.ok()) return chooser_->not_made(task, status, now);
+  if (!chooser_->made(task, *made, now)) {
+    (void)engine_.unload(
+        variant_model(chooser_->catalog().tasks[task].name, std::string(kMadeVariant)));
+  }
 }
 
 void Service::load_and_infer(const std::string& model, const InferRequest& request,

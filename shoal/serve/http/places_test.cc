@@ -5,9 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "shoal/onnx/export.h"
+#include "shoal/base/random.h"
 #include "shoal/ops/ops.h"
 #include "shoal/prefix/split_network.h"
+#include "shoal/serve/engine/model_part.h"
 #include "shoal/serve/http/client.h"
 #include "shoal/serve/http/server.h"
 
@@ -31,12 +32,6 @@ ServerOptions task_options() {
   options.tasks.catalog.tasks = {task};
   options.tasks.budgets = {.joules = 1500, .dollars = 100, .bytes = 10'000, .seconds = 86'400};
   return options;
-}
-
-Result<Model> model_of(const Graph& graph) {
-  SHOAL_ASSIGN(auto file, onnx::to_onnx(graph));
-  const auto bytes = std::make_shared<std::vector<std::byte>>(std::move(file));
-  return parse_model(bytes, *bytes);
 }
 
 class Places : public ::testing::Test {
@@ -64,6 +59,13 @@ class Places : public ::testing::Test {
     const auto response = parse_infer_response(answer->body);
     SHOAL_CHECK(response.ok());
     return *response;
+  }
+
+  std::string catalog_of(const Server& server) {
+    auto client = HttpClient::connect(server.url());
+    const auto answer = client->get("/v2/catalog");
+    SHOAL_CHECK(answer.ok());
+    return {reinterpret_cast<const char*>(answer->body.bytes.data()), answer->body.bytes.size()};
   }
 
   std::unique_ptr<Device> device_ = make_reference_device();
@@ -104,11 +106,7 @@ TEST_F(Places, AsksTheCloudAndAnswersItselfWhereThatIsGone) {
       EXPECT_EQ(at(here, "place"), "");
       EXPECT_EQ(scores_in(here), scores_in(away));
     }
-    auto client = HttpClient::connect(server->url());
-    const auto answer = client->get("/v2/catalog");
-    ASSERT_TRUE(answer.ok());
-    const std::string text(reinterpret_cast<const char*>(answer->body.bytes.data()),
-                           answer->body.bytes.size());
+    const std::string text = catalog_of(*server);
     EXPECT_NE(text.find("no answer came, money is given back"), std::string::npos) << text;
     EXPECT_NE(text.find("no link"), std::string::npos) << text;
   }
@@ -123,7 +121,7 @@ TEST_F(Places, FirstLayersHereAndTheRestThereAnswerAsTheWhole) {
   const auto split = prefix::split_after(whole->graph, points.back().nodes);
   ASSERT_TRUE(split.ok()) << split.status().message();
   ModelSource rest = source("rest");
-  rest.open = [&] { return model_of(split->rest); };
+  rest.open = [&] { return as_model(split->rest); };
   ServerOptions there;
   there.listen = "127.0.0.1:0";
   const auto server = start({source("big"), rest}, there);
@@ -150,6 +148,92 @@ TEST_F(Places, FirstLayersHereAndTheRestThereAnswerAsTheWhole) {
   EXPECT_EQ(scores_in(*answer), scores_in(ask(*server, "ten.big", 0.5F)));
 }
 
+// The server decides for a split: the whole does not fit here, and its input is too dear to send.
+TEST_F(Places, SplitsANetworkWithTheCloudWhereThatIsBest) {
+  const auto cloud = start({source("big"), source("small")}, task_options());
+  ServerOptions options = task_options();
+  schedule::Task& task = options.tasks.catalog.tasks[0];
+  task.options[0].joules = 0.5;
+  task.options[0].bytes = 1'000'000'000;
+  task.options[1].joules = 0.1;
+  options.tasks.budgets.joules = 2500;  // of which sending the image takes 3136
+  options.tasks.budgets.bytes = 100'000'000;
+  options.cloud.server.url = cloud->url();
+  options.cloud.server.client.timeout = std::chrono::milliseconds(20'000);
+  options.cloud.costs = {
+      .bytes_per_second = 1e3, .radio_watts = 1, .speed = 10, .dollars_per_second = 0.01};
+  auto server = start({source("big"), source("small")}, options);
+  for (const float pixel : {0.25F, 0.5F}) {
+    const InferResponse split = ask(*server, "ten", pixel);
+    EXPECT_EQ(at(split, "place"), "split") << catalog_of(*server);
+    EXPECT_EQ(at(split, "variant"), "big");
+    const InferResponse whole = ask(*cloud, "ten.big", pixel);
+    EXPECT_EQ(scores_in(split), scores_in(whole));
+    EXPECT_EQ(split.outputs[0].name, whole.outputs[0].name);
+  }
+  const std::string text = catalog_of(*server);
+  EXPECT_NE(text.find("big split after "), std::string::npos) << text;
+  // Parts of what is no variant, and cuts that cannot be made, are not models.
+  auto client = HttpClient::connect(cloud->url());
+  for (const char* name : {"ten.big.rest1000", "ten.big.rest0", "ten.huge.rest3", "big.rest3"}) {
+    const auto answer = client->post("/v2/repository/models/" + std::string(name) + "/load", {});
+    ASSERT_TRUE(answer.ok());
+    EXPECT_NE(answer->status, 200U) << name;
+  }
+}
+
+// An image classifier whose first layers are of one seed, and whose head is of another.
+Graph classifier(uint64_t first, uint64_t head) {
+  Graph graph;
+  const auto weights = [&](const Shape& shape, uint64_t seed) {
+    Tensor tensor({DType::kF32, shape});
+    fill_normal(tensor.data<float>(), RandomStream(seed, 0), 0.1);
+    return graph.add_constant("w", std::move(tensor));
+  };
+  const ValueId x = graph.add_input("image", {DType::kF32, {1, 1, 28, 28}});
+  const ValueId conv = *graph.add(ops::conv, {x, weights({8, 1, 5, 5}, first)},
+                                  {{"kernel_shape", std::vector<int64_t>{5, 5}}});
+  const ValueId relu = *graph.add(ops::relu, {conv});
+  const ValueId flat = *graph.add(ops::flatten, {relu}, {{"axis", int64_t{1}}});
+  graph.mark_output(*graph.add(ops::gemm, {flat, weights({10, 8 * 24 * 24}, head)},
+                               {{"transB", int64_t{1}}}, "scores"));
+  return graph;
+}
+
+// MC-15 on sockets: two tasks about one image run the layers that they share once.
+TEST_F(Places, TasksWithCommonFirstLayersRunThemOnceForAnImage) {
+  ServerOptions options = task_options();
+  std::vector<ModelSource> sources;
+  options.tasks.catalog.tasks.clear();
+  struct Head {
+    std::string name;
+    uint64_t first, head;  // seeds
+  };
+  for (const Head& one : {Head{"age", 1, 2}, Head{"mood", 1, 3}, Head{"other", 4, 5}}) {
+    schedule::Task task{.name = one.name, .requests_per_day = 100};
+    task.options = {{.variant = "v", .accuracy = 0.9, .ms = 1, .joules = 1, .bytes = 1'000'000}};
+    options.tasks.catalog.tasks.push_back(task);
+    for (const std::string& model : {one.name + ".v", one.name + "-whole"}) {
+      ModelSource source = *parse_model_source(model + "=memory");
+      source.open = [one] { return as_model(classifier(one.first, one.head)); };
+      sources.push_back(source);
+    }
+  }
+  options.tasks.budgets.bytes = 10'000'000;
+  const auto server = start(sources, options);
+  for (const float pixel : {0.25F, 0.5F}) {
+    for (const std::string task : {"age", "mood", "other"}) {
+      EXPECT_EQ(scores_in(ask(*server, task, pixel)),
+                scores_in(ask(*server, task + "-whole", pixel)))
+          << task;
+    }
+  }
+  const std::string text = catalog_of(*server);
+  EXPECT_NE(text.find(R"("name":"age.v+mood.v")"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("runs":2,"uses":4)"), std::string::npos) << text;
+  EXPECT_NE(text.find("mood: v here 0.900, fragment as before"), std::string::npos) << text;
+}
+
 // A network for a class and another one: sure of the first unless the image is bright.
 Result<Model> special_model() {
   Graph graph;
@@ -164,7 +248,7 @@ Result<Model> special_model() {
   SHOAL_ASSIGN(const ValueId y,
                graph.add(ops::gemm, {flat, w, b}, {{"transB", int64_t{1}}}, "scores"));
   graph.mark_output(y);
-  return model_of(graph);
+  return as_model(graph);
 }
 
 // MC-12 and MC-13 on sockets.
@@ -209,6 +293,46 @@ TEST_F(Places, UsesASpecialNetworkAndTheGeneralOneWhereItDoesNotAnswer) {
     is_used = at(ask(*server, "ten", 1), "variant") == "special";
   }
   EXPECT_FALSE(is_used);
+}
+
+// The same, by a network that is made when its class is seen, and is not in the catalog.
+TEST_F(Places, HasASpecialNetworkMadeInTheBackground) {
+  ServerOptions options = task_options();
+  options.tasks.special.watch = {.most = 2, .memory = 8, .seconds = 0};
+  options.tasks.budgets.joules = 1e6;
+  options.tasks.makes = {{.task = 0, .general = "big", .classes = 10}};
+  std::promise<std::vector<size_t>> asked;
+  std::promise<void> may_go;
+  options.make_special = [&, go = may_go.get_future().share()](
+                             size_t task, const std::vector<size_t>& classes,
+                             const std::atomic<bool>&) -> Result<MadeSpecial> {
+    EXPECT_EQ(task, 0U);
+    asked.set_value(classes);
+    go.wait();
+    MadeSpecial made;
+    made.option = {.variant = "", .accuracy = 1, .ms = 1, .joules = 0.1, .bytes = 1100};
+    made.option.fallback =
+        schedule::Fallback{.share = 0.1, .accuracy = 0.99, .ms = 5, .joules = 10};
+    const auto own = static_cast<int64_t>(classes[0]);
+    made.network = {.classes = {own, (own + 1) % 10}, .threshold = 0.9};
+    made.open = special_model;
+    return made;
+  };
+  const auto server = start({source("big"), source("small")}, options);
+  const size_t dark = best_classes(ask(*server, "ten", 0).outputs[0].tensor)[0];
+  for (int i = 0; i < 30; ++i) ask(*server, "ten", 0);
+  EXPECT_EQ(asked.get_future().get(), std::vector<size_t>{dark});
+  EXPECT_EQ(at(ask(*server, "ten", 0), "variant"), "big") << "requests do not wait for it";
+  may_go.set_value();
+  InferResponse answer;
+  for (int i = 0; i < 100'000 && at(answer, "variant") != "special.now"; ++i) {
+    answer = ask(*server, "ten", 0);
+  }
+  EXPECT_EQ(at(answer, "variant"), "special.now");
+  EXPECT_EQ(best_classes(answer.outputs[0].tensor)[0], dark);
+  const InferResponse fallen = ask(*server, "ten", 1);
+  EXPECT_EQ(at(fallen, "fell"), "true");
+  EXPECT_EQ(scores_in(fallen), scores_in(ask(*server, "ten.big", 1)));
 }
 
 }  // namespace

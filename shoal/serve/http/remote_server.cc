@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kOk = 200, kBadRequest = 400;
+constexpr unsigned kOk = 200, kBadRequest = 400, kNotFound = 404, kUnavailable = 503;
 constexpr size_t kShownBytes = 300;  // of an error
 
 std::string error_in(const HttpAnswer& answer) {
@@ -66,6 +66,13 @@ void RemoteServer::infer(const std::string& model, InferRequest request,
   });
 }
 
+bool RemoteServer::load(HttpClient& client, const std::string& model) {
+  const auto ready = client.get("/v2/models/" + model + "/ready");
+  if (!ready.ok() || ready->status == kOk) return false;  // it is for another reason
+  const auto loaded = client.post("/v2/repository/models/" + model + "/load", {});
+  return loaded.ok() && loaded->status == kOk;
+}
+
 // A connection that was idle may have been closed by the server meanwhile: a new one is tried.
 Result<InferResponse> RemoteServer::exchange(const std::string& model,
                                              const InferRequest& request) try {
@@ -80,6 +87,9 @@ Result<InferResponse> RemoteServer::exchange(const std::string& model,
     client = clients_.take();
     answer = client.ok() ? client->post(path, message) : client.status();
   }
+  const bool may_load =
+      answer.ok() && (answer->status == kNotFound || answer->status == kUnavailable);
+  if (may_load && load(*client, model)) answer = client->post(path, message);
   const bool answers = answer.ok() && (answer->status == kOk || answer->status == kBadRequest);
   note(answers);
   if (!answer.ok()) return Status(Code::kUnavailable, std::string(answer.status().message()));

@@ -35,6 +35,9 @@ class RemoteServer final : public Remote {
 
  private:
   Result<InferResponse> exchange(const std::string& model, const InferRequest& request);
+  // Loads it there if it is known, or can be made, and is not loaded. True: it is worth another
+  // try.
+  static bool load(HttpClient& client, const std::string& model);
   void note(bool reached);
 
   const RemoteServerOptions options_;

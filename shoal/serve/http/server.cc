@@ -17,6 +17,7 @@
 #include "shoal/net/endpoint.h"
 #include "shoal/net/tls/tls_context.h"
 #include "shoal/serve/engine/service.h"
+#include "shoal/serve/engine/task_loader.h"
 
 namespace shoal::serve {
 namespace {
@@ -140,58 +141,17 @@ class Server::State {
     return false;
   }
 
-  // Costs of time are those of this device.
   Status load_tasks() {
-    ChooserOptions tasks = options_.tasks;
-    if (tasks.catalog.tasks.empty()) return {};
-    Service::TaskFacts facts;
-    int64_t bytes = 0;
-    for (const schedule::Task& task : tasks.catalog.tasks) {
-      for (const schedule::Option& option : task.options) bytes += option.bytes;
-    }
-    const bool all_fit = bytes <= tasks.budgets.bytes;
-    for (schedule::Task& task : tasks.catalog.tasks) {
-      for (schedule::Option& option : task.options) {
-        const std::string model = variant_model(task.name, option.variant);
-        SHOAL_TRY(engine_.load(model));
-        ModelFacts seen = *engine_.find(model)->facts();
-        if (seen.ms > 0) option.ms = seen.ms;
-        if (option.fallback && facts.contains(task.name)) {
-          option.fallback->ms = facts[task.name]->ms;
-        }
-        seen.metadata.name = task.name;
-        if (!facts.contains(task.name)) {
-          facts[task.name] = std::make_shared<const ModelFacts>(std::move(seen));
-        }
-        if (!all_fit) SHOAL_TRY(engine_.unload(model));
-      }
-      add_places(task, facts[task.name]->metadata);
-    }
-    SHOAL_TRY(schedule::check(tasks.catalog));
+    if (options_.tasks.catalog.tasks.empty()) return {};
+    TaskPlaces places;
+    if (!options_.cloud.server.url.empty()) places.cloud = options_.cloud.costs;
+    if (!options_.worker.server.url.empty()) places.worker = options_.worker.costs;
+    SHOAL_ASSIGN(LoadedTasks loaded, serve::load_tasks(engine_, options_.tasks, places));
+    service_.set_maker(options_.make_special);
     service_.set_places(remote(options_.cloud), remote(options_.worker));
-    service_.set_tasks(std::make_unique<Chooser>(std::move(tasks), Clock::now()), std::move(facts));
+    service_.set_tasks(std::make_unique<Chooser>(std::move(loaded.options), Clock::now()),
+                       std::move(loaded.facts));
     return {};
-  }
-
-  // Every variant elsewhere, as it is here: it costs what the network does, and that server's time.
-  void add_places(schedule::Task& task, const ModelMetadata& metadata) const {
-    double bytes = 0;
-    for (const TensorMetadata& input : metadata.inputs) {
-      double elements = 1;
-      for (const int64_t size : input.shape)
-        elements *= static_cast<double>(std::max<int64_t>(size, 1));
-      bytes += elements * static_cast<double>(input.dtype ? size_of(*input.dtype) : 1);
-    }
-    const std::vector<schedule::Option> here = task.options;
-    for (const schedule::Option& option : here) {
-      if (option.fallback) continue;
-      if (!options_.cloud.server.url.empty()) {
-        task.options.push_back(in_cloud(option, options_.cloud.costs, bytes));
-      }
-      if (!options_.worker.server.url.empty()) {
-        task.options.push_back(on_worker(option, options_.worker.costs, bytes));
-      }
-    }
   }
 
   static std::unique_ptr<Remote> remote(const PlaceOptions& place) {

@@ -41,6 +41,7 @@ struct ServerOptions {
   EngineOptions engine;
   ChooserOptions tasks;  // whose variants are among the models, as TASK.VARIANT
   PlaceOptions cloud, worker;
+  Service::MakeSpecial make_special;  // for tasks.makes
   ApiOptions api;
   // Asked before each answer of a model; null: always. While it is false, the server is not ready,
   // and refuses inferences with 503.

@@ -1,0 +1,40 @@
+// Parts of a model, which run in two places (mcdnn 3.5, split execution): the first layers of NAME
+// up to its node N are the model NAME.firstN, the others NAME.restN. Two servers with the same
+// model make the same parts of it, so that one can run the first layers and ask the other for the
+// rest.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shoal/base/status.h"
+#include "shoal/graph/graph.h"
+#include "shoal/models/model.h"
+#include "shoal/serve/engine/model_source.h"
+
+namespace shoal::serve {
+
+struct ModelPart {
+  std::string whole;  // model that it is a part of
+  bool is_first = true;
+  size_t nodes = 0;  // of the optimised network, in the first part
+};
+
+std::string name_of(const ModelPart& part);
+// Nothing: it is no name of a part.
+std::optional<ModelPart> parse_part(std::string_view name);
+
+// The network of a model for one item, as devices run it: what parts are made of. Fails where the
+// model has more inputs, or leaves their sizes open.
+Result<Graph> network_of(const ModelSource& source);
+
+// A network as a model.
+Result<Model> as_model(const Graph& network);
+
+// The part as a model to serve. To open it fails with kInvalidArgument where the network cannot be
+// cut there (prefix/split_network.h).
+ModelSource part_source(const ModelSource& whole, const ModelPart& part);
+
+}  // namespace shoal::serve

@@ -1,0 +1,68 @@
+// SharedLayers: first layers that variants of several tasks have in common (mcdnn 3.5). They are in
+// memory once, and run once for an input that several tasks are asked about.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/device/device.h"
+#include "shoal/graph/graph.h"
+#include "shoal/prefix/common_prefix.h"
+#include "shoal/prefix/prefix_runner.h"
+#include "shoal/schedule/memory.h"
+#include "shoal/schedule/task.h"
+
+namespace shoal::serve {
+
+// A group of variants, one of a task each, and what they share.
+struct SharedGroup {
+  std::vector<schedule::OptionId> members;
+  prefix::CommonPrefix networks;  // suffixes in the order of members
+};
+
+// The groups that save most: at most one group for a variant, and as many as a scheduler plans for.
+// What is shared is a tenth of each member's work at least. `networks` are those of each task's
+// options; nothing where one cannot be shared. Pure.
+std::vector<SharedGroup> find_shared_groups(
+    std::span<const std::vector<std::optional<Graph>>> networks);
+
+// Lets the scheduler know: a fragment for the group, which takes from each member the share of its
+// time, energy and memory that the shared layers have of its work.
+void add_fragment(const SharedGroup& group,
+                  std::span<const std::vector<std::optional<Graph>>> networks,
+                  schedule::Catalog& catalog);
+
+// The shared layers of a group on a device, while a member is loaded. Thread-safe.
+class SharedLayers {
+ public:
+  explicit SharedLayers(Graph prefix) : prefix_(std::move(prefix)) {}
+
+  // Fails as the device does. REQUIRES: the device is always the same, and outlives the runner.
+  Result<std::shared_ptr<prefix::PrefixRunner>> runner(Device& device);
+
+  // How often they ran, and for how many answers, since they were loaded.
+  uint64_t runs() const;
+  uint64_t uses() const;
+
+ private:
+  std::shared_ptr<prefix::PrefixRunner> loaded() const;
+
+  const Graph prefix_;
+  mutable std::mutex mutex_;
+  std::weak_ptr<prefix::PrefixRunner> runner_;
+};
+
+// What a member has beside them: in ModelSource.
+struct SharedSuffix {
+  std::shared_ptr<SharedLayers> layers;
+  prefix::Suffix suffix;
+  std::vector<TensorType> inputs;  // of the whole network, for one item
+};
+
+}  // namespace shoal::serve
