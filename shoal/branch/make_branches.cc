@@ -48,7 +48,7 @@ Status check(const BranchOptions& options, const BranchForm& form) {
 struct Division {
   size_t classifier = 0;                      // the node
   std::vector<bool> before = {}, after = {};  // by node
-  compress::ProductBlocks products = {};           // of the classifying layer
+  compress::ProductBlocks products = {};      // of the classifying layer
 };
 
 // The nodes that compute the value, and those that compute what they read, and so on.
