@@ -211,6 +211,13 @@ std::string to_svg(const PlannedStream& planned) {
   return StreamTimes(planned).picture_of(planned).as_file();
 }
 
+std::string picture_in_page(const std::string& title, const std::vector<std::string>& workers,
+                            const Prediction& made) {
+  plan::ClusterProfile named;  // of which the picture has names only
+  for (const std::string& name : workers) named.workers.push_back(plan::absent_worker(name));
+  return Picture(title, made.graph(), named, {{made.scheduled, made.timeline}}).in_page();
+}
+
 std::string to_html(const Planned& planned) {
   const Prediction& best = planned.best();
   std::string others;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "planning.h"
 #include "streaming.h"
@@ -13,5 +14,8 @@ std::string to_svg(const Planned& planned);
 std::string to_svg(const PlannedStream& planned);
 std::string to_html(const Planned& planned);  // a page with the picture and what it shows
 std::string to_html(const PlannedStream& planned);
+// The picture of one plan for these workers, as a part of a page.
+std::string picture_in_page(const std::string& title, const std::vector<std::string>& workers,
+                            const plan::Prediction& made);
 
 }  // namespace shoal::cli

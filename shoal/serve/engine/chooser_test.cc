@@ -135,8 +135,8 @@ TEST(Chooser, UsesASpecialNetworkWhileItsClassesAreSeen) {
   EXPECT_EQ(chooser.choose(0, {}, kBegin).special, nullptr);
 }
 
-// Three days in virtual time: classes 1 and 2 are seen, later 7 and 8. Networks are made while others
-// answer, used, and given up when what is seen changes.
+// Three days in virtual time: classes 1 and 2 are seen, later 7 and 8. Networks are made while
+// others answer, used, and given up when what is seen changes.
 TEST(Chooser, HasNetworksMadeForWhatIsSeenAndGivesThemUp) {
   ChooserOptions all = options(1e6);
   all.budgets.seconds = 1000;
@@ -207,8 +207,8 @@ TEST(Chooser, HasNetworksMadeForWhatIsSeenAndGivesThemUp) {
   EXPECT_GT(used[1], given_up[0]);
   EXPECT_GT(by_special, 2000U);
   EXPECT_NE(chooser.print().find("\"name\":\"special.now\""), std::string::npos);
-  for (const char* line : {"7,8 are ", "a network for them is being made",
-                           "the network that was made is in use"}) {
+  for (const char* line :
+       {"7,8 are ", "a network for them is being made", "the network that was made is in use"}) {
     EXPECT_NE(log.find(line), std::string::npos) << line;
   }
 }
