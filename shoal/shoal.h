@@ -77,6 +77,7 @@
 #include "shoal/catalog/catalog.h"
 #include "shoal/catalog/make_variants.h"
 #include "shoal/catalog/model_of.h"
+#include "shoal/catalog/special_maker.h"
 #include "shoal/catalog/specialise.h"
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"

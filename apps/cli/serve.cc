@@ -1,20 +1,28 @@
 // shoal serve: models behind the Open Inference Protocol.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <set>
 
 #include "cli.h"
+#include "cluster/cluster_view.h"
 #include "cluster/stop_signals.h"
+#include "exit_codes.h"
 #include "model.h"
+#include "shoal/base/machine.h"
 #include "shoal/base/notification.h"
 #include "shoal/base/supervisor.h"
+#include "shoal/base/temporary_folder.h"
 #include "shoal/base/usable_cores.h"
 #include "shoal/base/user_folders.h"
 #include "shoal/catalog/as_task.h"
 #include "shoal/catalog/model_of.h"
+#include "shoal/catalog/special_maker.h"
 #include "shoal/data/presets.h"
+#include "shoal/devices/devices.h"
 #include "shoal/fit/network.h"
 #include "shoal/fit/run_files.h"
 #include "shoal/net/address.h"
@@ -38,6 +46,7 @@ Examples:
   shoal serve model.onnx --listen 0.0.0.0:8000 --keys keys.txt --tls-cert cert.pem --tls-key key.pem
   shoal serve model.onnx --max-batch 1 --max-waiting 64   no batches, refuse early
   shoal serve --catalog lenet --budget energy=50,memory=2     a day with 50 J and 2 MB
+  shoal serve model.onnx --cluster               split over the workers of your cluster
   shoal serve model.onnx --leader-store http://127.0.0.1:2379/name   one of several; one answers
   shoal serve --catalog lenet --cloud http://10.0.0.9:8000 --cloud-costs price=0.5 --budget money=1
 When it is ready it prints one line: ready URL. Ctrl-C or SIGTERM answers what was asked and ends it.)";
@@ -46,7 +55,8 @@ struct ServeFlags {
   std::vector<std::string> models;
   std::string catalog, decision_log;  // a folder, a file
   std::vector<std::string> budgets;
-  std::string cloud, worker;  // URLs
+  std::string special_data, special_format = "folder";  // to make special networks of
+  std::string cloud, worker;                            // URLs
   std::vector<std::string> cloud_costs, worker_costs;
   std::string remote_key, remote_trust;  // files
   int64_t remote_timeout_ms = 1000;
@@ -56,6 +66,7 @@ struct ServeFlags {
   std::string leader_store, leader_trust;       // URLs, a file
   double ttl = 1.5;                             // seconds
   ModelFlags device;                            // its device and threads
+  PlanFlags plan;                               // of a cluster in its place
   std::string preset, labels;
   int64_t max_batch = 0;
   int64_t max_waiting = 1024;
@@ -186,6 +197,10 @@ Status take_places(const ServeFlags& flags, serve::ServerOptions& options) {
   return take_place(flags, flags.worker, options.worker);
 }
 
+bool gives_probabilities(const Graph& graph) {
+  return train::scores_of(graph) != graph.outputs()[0];
+}
+
 // The networks for a few classes, which have the widest one to fall back to: both are in memory.
 Status add_specials(const std::filesystem::path& folder, const catalog::Catalog& found,
                     size_t number, schedule::Task& task, serve::ChooserOptions& tasks) {
@@ -201,7 +216,7 @@ Status add_specials(const std::filesystem::path& folder, const catalog::Catalog&
          .network = {.classes = special->classes, .threshold = special->threshold},
          .general = widest.name,
          .classes = static_cast<size_t>(fit::classes_of(graph)),
-         .probabilities = train::scores_of(graph) != graph.outputs()[0]});
+         .probabilities = gives_probabilities(graph)});
   }
   return {};
 }
@@ -239,6 +254,48 @@ Status add_tasks(const ServeFlags& flags, std::vector<serve::ModelSource>& sourc
     }
   }
   return check(tasks.catalog);
+}
+
+// Lets networks be made for the classes that are seen, of the images that are given for that.
+Status add_makers(const ServeFlags& flags, serve::ServerOptions& options) {
+  if (flags.special_data.empty()) return {};
+  const auto folders = catalog::catalogs_in(flags.catalog);
+  if (folders.size() != 1) return invalid("--special-data is for a catalog of one task");
+  SHOAL_ASSIGN(const catalog::Catalog found, catalog::read_catalog(folders[0]));
+  const catalog::Variant widest = found.variants[0];
+  SHOAL_ASSIGN(const LoadedGraph general, catalog::open_variant(folders[0], widest, 1));
+  catalog::SpecialMakerOptions making{.folder = folders[0]};
+  making.how.recipe.data = flags.special_data;
+  making.how.recipe.format = flags.special_format;
+  making.how.cache = cache_folder() / "features";
+  if (!flags.preset.empty()) {
+    SHOAL_ASSIGN(making.how.recipe.preprocess,
+                 load_preset(config_folder() / "presets", flags.preset));
+  }
+  SHOAL_TRY(check(making.how.recipe));
+  making.device = [] { return shoal::make_device("cpu", {.cpu = {.threads = 1}}); };
+  options.tasks.makes = {{.task = 0,
+                          .general = widest.name,
+                          .classes = static_cast<size_t>(fit::classes_of(general.graph)),
+                          .probabilities = gives_probabilities(general.graph)}};
+  const auto maker = std::make_shared<catalog::SpecialMaker>(std::move(making));
+  options.make_special = [maker, widest](
+                             size_t, const std::vector<size_t>& classes,
+                             const std::atomic<bool>& cancel) -> Result<serve::MadeSpecial> {
+    SHOAL_ASSIGN(TemporaryFolder made_in, TemporaryFolder::make());
+    const auto folder = std::make_shared<const TemporaryFolder>(std::move(made_in));
+    const auto file = folder->path() / "special.onnx";
+    SHOAL_ASSIGN(const catalog::Variant made,
+                 maker->make({classes.begin(), classes.end()}, file, &cancel));
+    const schedule::Task task = catalog::as_task({{widest, made}}, "");
+    serve::MadeSpecial special{
+        .option = task.options[1],
+        .network = {.classes = made.special->classes, .threshold = made.special->threshold},
+        .open = [folder, file] { return open_model(file.string()); }};
+    special.option.bytes += task.options[0].bytes;  // both are in memory
+    return special;
+  };
+  return {};
 }
 
 // A line for each decision, at once: who looks on sees them.
@@ -318,6 +375,43 @@ Result<std::unique_ptr<serve::Leadership>> leadership_of(const ServeFlags& flags
   return std::make_unique<serve::Leadership>(std::move(options));
 }
 
+// The devices of this machine, of which one computes.
+serve::DeviceList devices_here(const std::string& used, int threads) {
+  const Machine machine = describe_machine();
+  serve::DeviceList list;
+  const std::string kind_used = used.substr(0, used.find(':'));
+  for (const DeviceKind& kind : device_kinds()) {
+    const bool computes = kind.name == kind_used;
+    if (!computes && !kind.is_local) continue;
+    serve::DeviceEntry& one = list.devices.emplace_back();
+    one = {.name = computes ? used : kind.name,
+           .role = computes ? "computes" : "idle",
+           .kind = kind.name == "cpu" ? machine.processor : kind.summary};
+    if (!computes) continue;
+    one.threads = threads;
+    one.load = machine.load;
+    one.memory_bytes = machine.memory_bytes;
+    one.free_bytes = machine.free_bytes;
+  }
+  std::stable_partition(list.devices.begin(), list.devices.end(),
+                        [](const auto& one) { return one.role == "computes"; });
+  return list;
+}
+
+// What computes: a device of this machine, or a cluster. `devices` is what the page shows of it.
+Result<std::unique_ptr<Device>> open_device(const ServeFlags& flags,
+                                            std::function<serve::DeviceList()>& devices) {
+  if (flags.plan.is_on_cluster()) {
+    SHOAL_ASSIGN(WatchedCluster cluster, open_watched_cluster(flags.plan));
+    devices = [view = cluster.view] { return view->list(); };
+    return std::move(cluster.device);
+  }
+  const int threads =
+      flags.device.threads > 0 ? flags.device.threads : static_cast<int>(usable_cores().size());
+  devices = [name = flags.device.device, threads] { return devices_here(name, threads); };
+  return make_device(flags.device);
+}
+
 Outcome serve_models(const ServeFlags& flags) {
   Notification stop;
   const StopSignals signals([&] { stop.notify(); });
@@ -325,13 +419,21 @@ Outcome serve_models(const ServeFlags& flags) {
   SHOAL_OR_EXIT(serve::ServerOptions options, Exit::kUsage, options_of(flags));
   const Status added = add_tasks(flags, sources, options.tasks);
   if (!added.ok()) return fail(Exit::kUsage, added);
+  const Status makes = add_makers(flags, options);
+  if (!makes.ok()) return fail(Exit::kUsage, makes);
   const Status placed = take_places(flags, options);
   if (!placed.ok()) return fail(Exit::kUsage, placed);
   const Status logged = open_log(flags.decision_log, options.tasks);
   if (!logged.ok()) return fail(Exit::kUsage, logged);
   SHOAL_OR_EXIT(const auto leadership, Exit::kUsage, leadership_of(flags));
   if (leadership) options.leads = [&] { return leadership->leads(); };
-  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.device));
+  const auto opened = open_device(flags, options.api.devices);
+  if (!opened.ok()) {
+    return fail(
+        flags.plan.is_on_cluster() ? exit_of(Doing::kConnect, opened.status()) : Exit::kDevice,
+        opened.status());
+  }
+  const std::unique_ptr<Device>& device = *opened;
   const auto server = serve::Server::start(sources, *device, options);
   if (!server.ok()) {
     const Code code = server.status().code();
@@ -409,6 +511,14 @@ void add_serve(Command& app, Action& action) {
           "energy and money last; requests=N that are expected in it")
       ->delimiter(',')
       ->needs(catalog);
+  Option* special = command
+                        ->add_option("--special-data", flags->special_data,
+                                     "Images from which networks are made, in the background, for "
+                                     "the classes that are seen")
+                        ->needs(catalog);
+  command->add_option("--special-format", flags->special_format, "Of these images, as in train")
+      ->capture_default_str()
+      ->needs(special);
   add_place_flags(*command, *flags, catalog);
   command
       ->add_option("--decision-log", flags->decision_log,
@@ -424,7 +534,8 @@ void add_serve(Command& app, Action& action) {
                       "Certificate (PEM), with those that vouch for it after it");
   command->add_option("--tls-key", flags->tls_key, "Its key (PEM)");
   add_leader_flags(*command, *flags);
-  add_device_to(*command, flags->device.device, "What computes");
+  Option* device = add_device_to(*command, flags->device.device, "What computes");
+  flags->plan.add_cluster_to(*command)->excludes(device);
   command
       ->add_option("--threads", flags->device.threads,
                    "Threads of the device, and batches at a time; 0: one per core")

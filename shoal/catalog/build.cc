@@ -18,6 +18,7 @@
 #include "shoal/base/json_text.h"
 #include "shoal/catalog/figures.h"
 #include "shoal/catalog/make_variants.h"
+#include "shoal/catalog/special_maker.h"
 #include "shoal/shrink/in_eight_bits.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
@@ -186,16 +187,10 @@ class Build {
         SHOAL_TRY(specialised(recipe, variant));
         break;
     }
-    // As others will see it: from the file.
-    SHOAL_ASSIGN(const Model file, open_model(file_of(recipe.name).string()));
-    const NetworkForBatch network = shrink::as_given(file);
-    if (variant.special) {
-      const VariantFigures judged = variant.figures;
-      SHOAL_ASSIGN(variant.figures, costs_of(devices_.runs, network));
-      variant.figures.top1 = judged.top1;
-      variant.figures.held_out_top1 = judged.held_out_top1;
-    } else {
-      SHOAL_ASSIGN(variant.figures, figures_of(devices_, network, data_, this->recipe()));
+    if (!variant.special) {  // as others will see it: from the file
+      SHOAL_ASSIGN(const Model file, open_model(file_of(recipe.name).string()));
+      SHOAL_ASSIGN(variant.figures,
+                   figures_of(devices_, shrink::as_given(file), data_, this->recipe()));
     }
     return keep(recipe.name, {.settings = settings, .catalog = {{variant}}});
   }
@@ -242,14 +237,9 @@ class Build {
             },
         .on_note = callbacks_.on_note,
         .cancel = callbacks_.cancel};
-    SHOAL_ASSIGN(const SpecialiseResult made,
-                 specialise(devices_.learns, widest, nullptr, data_, how, callbacks));
-    variant.special = Special{.classes = how.classes,
-                              .threshold = made.threshold,
-                              .falls = std::clamp(1 - made.cascade.share[0], 0.0, 1.0),
-                              .precision = made.cascade.precision[0]};
-    variant.figures.top1 = made.cascade.top1;
-    variant.figures.held_out_top1 = made.held_out.top1;
+    SHOAL_ASSIGN(Variant made, make_special(devices_, widest, data_, recipe.name, how, callbacks));
+    made.method = variant.method;
+    variant = std::move(made);
     return {};
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "shoal/catalog/model_of.h"
+#include "shoal/catalog/special_maker.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/testing.h"
@@ -106,6 +107,36 @@ TEST_F(Building, GoesOnAfterAnInterruption) {
   const auto built = build(build_options());
   ASSERT_TRUE(built.ok()) << built.status().message();
   EXPECT_EQ(built->kept, Names{"widths"});
+}
+
+// A network is made of a catalog's widest variant for classes that are seen later, and again for
+// others with the features that are kept.
+TEST_F(Building, HasSpecialNetworksMadeLater) {
+  BuildOptions all = build_options();
+  all.variants.clear();
+  ASSERT_TRUE(build(all).ok());
+  SpecialMakerOptions options{.folder = folder(), .how = {}, .data = data_};
+  options.how.at = "head";
+  options.how.recipe = all.shrink.recipe;
+  options.how.recipe.loss.distill = 0;
+  int devices = 0;
+  options.device = [&]() -> Result<std::unique_ptr<Device>> {
+    ++devices;
+    return make_reference_device();
+  };
+  SpecialMaker maker(options);
+  for (const std::vector<int64_t>& classes : {std::vector<int64_t>{0, 1}, {2}}) {
+    const auto file = folder() / "now.onnx";
+    const auto made = maker.make(classes, file);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    ASSERT_TRUE(made->special.has_value());
+    EXPECT_EQ(made->special->classes, classes);
+    EXPECT_GT(made->figures.millijoules, 0);
+    EXPECT_TRUE(open_model(file.string()).ok());
+  }
+  EXPECT_EQ(devices, 1);
+  const std::atomic<bool> cancel = true;
+  EXPECT_EQ(maker.make({0}, folder() / "no.onnx", &cancel).status().code(), Code::kCancelled);
 }
 
 TEST_F(Building, RefusesWhatItCannotDo) {

@@ -281,6 +281,10 @@ class Run {
       controls.seconds_warm = seconds_since(begin);
       controls.weights_error = largest_difference(head_, again);
     }
+    begin = Clock::now();
+    SHOAL_ASSIGN(const Weights alone, learned_alone(preforward));
+    controls.seconds_alone = seconds_since(begin);
+    controls.weights_error = std::max(controls.weights_error, largest_difference(head_, alone));
     fit::TrainingOptions recipe = recipe_;
     recipe.feature_cache_bytes = 0;
     SHOAL_ASSIGN(Graph special, special_network(batch(), {}));
@@ -291,6 +295,23 @@ class Run {
                  learn({.network = std::move(special), .data = as_images(preforward)}, recipe));
     controls.weights_error = std::max(controls.weights_error, largest_difference(head_, uncached));
     return retrain_all(preforward, controls);
+  }
+
+  // The head on features of the stream's examples alone, computed once and kept by nobody: what
+  // retargeting costs where no other classes follow. Those to evaluate on are there already.
+  Result<Weights> learned_alone(const Preforward& preforward) const {
+    SHOAL_ASSIGN(const Graph lower, body(batch()));
+    SHOAL_ASSIGN(const Graph optimized, passes::optimize(lower));
+    SHOAL_ASSIGN(const auto executable, device_.compile(optimized));
+    const Relabelled images(data_.data.training, stream(preforward.training.labels));
+    SHOAL_ASSIGN(fit::Features features,
+                 fit::compute_features(*executable, in_order(images, lower), images.size()));
+    SHOAL_ASSIGN(Graph upper, head(lower));
+    return learn({.network = std::move(upper),
+                  .data = {fit::features_as_data(images, std::move(features)),
+                           as_features(preforward).held_out},
+                  .prepare = as_it_is},
+                 recipe_);
   }
 
   Status retrain_all(const Preforward& preforward, SpecialiseControls& controls) const {

@@ -43,6 +43,7 @@ struct SpecialiseOptions {
 // What the comparison says.
 struct SpecialiseControls {
   double seconds_warm = 0;   // with features from disk
+  double seconds_alone = 0;  // with features of these classes' images only, which nobody keeps
   double seconds_full = 0;   // all layers of the general network, the same recipe and images
   double top1_full = 0;      // of that on test examples of the stream, as SpecialiseResult::top1
   double weights_error = 0;  // the largest difference to the head that learned without a cache

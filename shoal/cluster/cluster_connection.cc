@@ -79,7 +79,50 @@ Result<plan::ClusterProfile> ClusterConnection::profile(const Graph& graph, cons
   SHOAL_ASSIGN(plan::ClusterProfile profile,
                options_.profile ? given_profile(which) : measured_profile(graph, which));
   keep_awake(profile);
+  const std::lock_guard lock(mutex_);
+  for (size_t w = 0; w < profile.links.size(); ++w) {
+    if (profile.workers[w].present) links_[static_cast<int>(w)] = profile.links[w];
+  }
   return profile;
+}
+
+std::vector<std::optional<WorkerReport>> ClusterConnection::ask_workers() {
+  const std::lock_guard alone(asking_);
+  std::vector<std::optional<WorkerReport>> reports(workers_.size());
+  const Workers present = coordinator_->present();
+  std::erase_if(probes_, [&](const auto& probe) { return !present.contains(probe.first); });
+  std::vector<std::pair<int, std::future<Result<WorkerReport>>>> asking;
+  for (int worker : present) {
+    if (!probes_.contains(worker)) {
+      auto opened = WorkerProbe::open(workers_[static_cast<size_t>(worker)], *transport_);
+      if (!opened.ok()) continue;
+      probes_.emplace(worker, *std::move(opened));
+    }
+    WorkerProbe& probe = probes_.at(worker);
+    asking.emplace_back(worker, std::async(std::launch::async, [&]() -> Result<WorkerReport> {
+                          const auto begin = std::chrono::steady_clock::now();
+                          SHOAL_ASSIGN(const WorkerState state, probe.state());
+                          const std::chrono::duration<double> took =
+                              std::chrono::steady_clock::now() - begin;
+                          return WorkerReport{state, took.count()};
+                        }));
+  }
+  for (auto& [worker, one] : asking) {
+    auto report = one.get();
+    if (report.ok()) {
+      reports[static_cast<size_t>(worker)] = *std::move(report);
+    } else {
+      probes_.erase(worker);
+    }
+  }
+  return reports;
+}
+
+std::vector<std::optional<plan::LinkProfile>> ClusterConnection::known_links() const {
+  std::vector<std::optional<plan::LinkProfile>> all(workers_.size());
+  const std::lock_guard lock(mutex_);
+  for (const auto& [worker, link] : links_) all[static_cast<size_t>(worker)] = link;
+  return all;
 }
 
 Result<plan::ClusterProfile> ClusterConnection::given_profile(const Workers& which) const {

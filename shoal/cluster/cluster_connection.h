@@ -19,6 +19,7 @@
 
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/folder.h"
+#include "shoal/cluster/worker_probe.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::cluster {
@@ -39,6 +40,12 @@ struct ConnectionOptions {
   // Called for each worker that does not answer, or cannot be measured, with its name: plans leave
   // it out for now. On any thread.
   std::function<void(const Status& why)> left_out = nullptr;
+};
+
+// What a worker says about itself, and how long the question and its answer took.
+struct WorkerReport {
+  WorkerState state;
+  double round_trip_seconds = 0;
 };
 
 // Thread-safe.
@@ -70,6 +77,11 @@ class ClusterConnection {
   Result<plan::ClusterProfile> profile(const Graph& graph) {
     return profile(graph, coordinator_->present());
   }
+  // Asks those that are there about themselves, all at the same time, over connections of their own
+  // that are kept. Nothing for workers that do not answer. Takes up to seconds.
+  std::vector<std::optional<WorkerReport>> ask_workers();
+  // The links to workers as they were last measured, by their number; nothing where none was yet.
+  std::vector<std::optional<plan::LinkProfile>> known_links() const;
   // Seconds that each of these graphs takes on each worker: by the options' profile, or measured
   // now. Nothing for workers that are not there or cannot be measured.
   std::vector<std::optional<std::vector<double>>> time(std::span<const Graph> graphs) const;
@@ -105,8 +117,11 @@ class ClusterConnection {
   std::atomic<double> dilation_;
   const std::unique_ptr<net::Transport> transport_;
   std::vector<ListedWorker> workers_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<int, plan::LinkProfile> sleepers_;  // workers whose radios fall asleep
+  std::map<int, plan::LinkProfile> links_;     // of workers that were measured
+  std::mutex asking_;                          // taken before mutex_
+  std::map<int, WorkerProbe> probes_;          // of ask_workers()
   std::unique_ptr<Coordinator> coordinator_;
 };
 

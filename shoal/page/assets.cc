@@ -16,6 +16,7 @@ SHOAL_EMBED(page_main_js, SHOAL_PAGE_FILES "/main.js");
 SHOAL_EMBED(page_live_js, SHOAL_PAGE_FILES "/live.js");
 SHOAL_EMBED(page_models_js, SHOAL_PAGE_FILES "/models.js");
 SHOAL_EMBED(page_catalog_js, SHOAL_PAGE_FILES "/catalog.js");
+SHOAL_EMBED(page_devices_js, SHOAL_PAGE_FILES "/devices.js");
 SHOAL_EMBED(page_try_js, SHOAL_PAGE_FILES "/try.js");
 SHOAL_EMBED(page_draw_js, SHOAL_PAGE_FILES "/draw.js");
 SHOAL_EMBED(page_code_js, SHOAL_PAGE_FILES "/code.js");
@@ -60,6 +61,7 @@ std::span<const Asset> assets() {
                                  SHOAL_ASSET("live.js", live_js, kScript),
                                  SHOAL_ASSET("models.js", models_js, kScript),
                                  SHOAL_ASSET("catalog.js", catalog_js, kScript),
+                                 SHOAL_ASSET("devices.js", devices_js, kScript),
                                  SHOAL_ASSET("try.js", try_js, kScript),
                                  SHOAL_ASSET("draw.js", draw_js, kScript),
                                  SHOAL_ASSET("code.js", code_js, kScript),

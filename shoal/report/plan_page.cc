@@ -215,6 +215,13 @@ std::string plan_picture(const std::string& model, const plan::StreamComparison&
   return StreamTimes(planned).picture_of(model, planned).as_file();
 }
 
+std::string plan_picture_in_page(const std::string& title, const std::vector<std::string>& workers,
+                                 const plan::Prediction& made) {
+  plan::ClusterProfile named;  // of which the picture has names only
+  for (const std::string& name : workers) named.workers.push_back(plan::absent_worker(name));
+  return Picture(title, made.graph(), named, {{made.scheduled, made.timeline}}).in_page();
+}
+
 std::string plan_page(const std::string& model, const plan::Comparison& planned) {
   const Prediction& best = planned.best();
   std::string others;

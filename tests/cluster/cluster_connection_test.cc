@@ -70,6 +70,27 @@ TEST_F(Connections, LeaveOutWorkersThatCannotBeMeasured) {
   EXPECT_EQ((*made)->profile(graph, {1}).status().code(), Code::kExhausted);
 }
 
+// What is known of workers and links: by those that are there, and since they were measured.
+TEST_F(Connections, KnowWorkersAndLinks) {
+  cluster_.worker(1).stop();
+  const auto made = open({listed(0), listed(1)});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_FALSE((*made)->known_links()[0].has_value());
+  ASSERT_TRUE((*made)->profile(graph_).ok());
+  EXPECT_GT((*made)->known_links()[0]->bytes_per_second, 0);
+  EXPECT_FALSE((*made)->known_links()[1].has_value());
+  for (int round = 0; round < 2; ++round) {
+    const auto reports = (*made)->ask_workers();
+    ASSERT_EQ(reports.size(), 2u);
+    ASSERT_TRUE(reports[0].has_value());
+    EXPECT_GT(reports[0]->state.memory_bytes, 0u);
+    EXPECT_GT(reports[0]->round_trip_seconds, 0);
+    EXPECT_FALSE(reports[1].has_value());
+  }
+  cluster_.worker(0).stop();
+  EXPECT_FALSE((*made)->ask_workers()[0].has_value());
+}
+
 // A folder that was restored from a backup counts lower than the workers.
 TEST_F(Connections, GoBeyondTheEpochThatWorkersFollow) {
   const ClusterFolder folder(folder_.path());

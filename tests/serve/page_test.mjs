@@ -151,10 +151,50 @@ async function checkCatalog(browser, folder) {
   }
 }
 
+const rowsOf = (page) => page.locator('#devices-body tr').allTextContents();
+
+// Two devices of this machine as workers: they are there with links, the plan is drawn, and a request moves through it.
+async function checkCluster(browser) {
+  const {url, child} = await serve('--cluster=board:cpu+reference', '--max-batch', '1', '--split', 'rows');
+  try {
+    for (const [colorScheme, width] of [['light', 1280], ['dark', 360]]) {
+      const {page, complaints, elsewhere} = await open(browser, url, {colorScheme, viewport: {width, height: 900}});
+      await page.waitForFunction(() => /ms/.test(document.querySelector('#devices-body tr:nth-child(3)')?.textContent ?? ''));
+      const rows = await rowsOf(page);
+      assert.deepEqual(rows.map((row) => /^(this server|cpu|reference)/.exec(row)?.[0]), ['this server', 'cpu', 'reference']);
+      assert.ok(rows[0].includes('coordinator') && rows[1].includes('worker'), rows.join('\n'));
+      await page.waitForSelector('#plan-picture svg rect');
+      const tasks = async () => (await (await fetch(`${url}/v2/devices`)).json()).devices[1].tasks;
+      await page.evaluate(() => {
+        const look = () => { window.lit ||= document.querySelector('#plan-picture .cursor') && document.querySelector('#plan-picture rect.lit'); };
+        new MutationObserver(look).observe(document.getElementById('plan-picture'), {subtree: true, childList: true, attributes: true});
+      });
+      for (let tries = 0, lit = false; !lit; ++tries) {  // a browser without time draws nothing of a request
+        assert.ok(tries < 10, 'no request moves through the plan');
+        await infer(url, 1);
+        lit = await page.waitForFunction(() => window.lit, undefined, {timeout: 4000}).then(() => true, () => false);
+      }
+      // What is there is shown within a second.
+      const begin = performance.now();
+      await infer(url, 2);
+      while (!(await rowsOf(page))[1].includes(`${await tasks()}`)) assert.ok(performance.now() - begin < 10000);
+      console.log(`work of a worker is seen after ${Math.round(performance.now() - begin)} ms`);
+      assert.deepEqual(await violations(page), []);
+      assert.ok(await tooWide(page) <= 0, 'the page scrolls sideways');
+      assert.deepEqual([complaints, elsewhere], [[], []]);
+      await shot(page, `cluster-${colorScheme}`);
+      await page.context().close();
+    }
+  } finally {
+    child.kill('SIGTERM');
+  }
+}
+
 // Where there is no fault: nothing may be complained about.
 async function checkCalm(page, url) {
   await shows(page, '#state', 'Ready');
   await shows(page, '#models', 'digits');
+  await shows(page, '#devices-body', 'computes');
   assert.deepEqual(await violations(page), []);
 
   const begin = performance.now();
@@ -305,6 +345,7 @@ try {
   writeImages(folder);
   await checkWrittenPages(browser, folder);
   await checkCatalog(browser, folder);
+  await checkCluster(browser);
   console.log('ok');
 } finally {
   await browser.close();

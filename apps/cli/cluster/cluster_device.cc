@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cluster_access.h"
+#include "cluster_view.h"
 #include "shoal/cluster/cluster_device.h"
 
 namespace shoal::cli {
@@ -54,6 +55,17 @@ cluster::ClusterOptions options_for(const PlanFlags& flags,
 Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
   SHOAL_ASSIGN(const auto access, open_access(flags));
   return cluster::make_cluster_device(connection_of(access), options_for(flags, access));
+}
+
+Result<WatchedCluster> open_watched_cluster(const PlanFlags& flags) {
+  SHOAL_ASSIGN(const auto access, open_access(flags));
+  cluster::ClusterOptions options = options_for(flags, access);
+  const auto view = std::make_shared<ClusterView>(connection_of(access));
+  options.planned = [view](const Graph& graph, const std::vector<plan::Prediction>& plans) {
+    view->add(graph, plans.front());
+  };
+  return WatchedCluster{cluster::make_cluster_device(connection_of(access), std::move(options)),
+                        view};
 }
 
 Result<std::vector<std::unique_ptr<Device>>> open_client_devices(const PlanFlags& flags,

@@ -52,6 +52,8 @@ function picture(task) {
 
 const COLUMNS = {
   Variant: (one) => one.name,
+  Place: (one) => (one.place === 'split' ? `split after ${one.cut}` : one.place),
+  Shares: (one) => (one.shares === undefined ? '–' : `layers ${one.shares + 1}`),
   Accuracy: (one) => percent(one.accuracy),
   Time: (one) => `${short(one.ms)} ms`,
   Energy: (one) => `${short(1e3 * one.joules)} mJ`,
@@ -104,7 +106,8 @@ export class Catalog {
   async read() {
     const answer = await ask('/v2/catalog');
     if (!answer.ok) return;
-    const {budgets, tasks, decisions} = answer.body;
+    const {budgets, tasks, decisions, shared} = answer.body;
+    this.showShared(shared);
     for (const [name, used, of] of budgetsOf(budgets)) this.showBudget(name, used, of);
     for (const task of tasks) {
       if (!this.tasks.has(task.name)) {
@@ -117,6 +120,13 @@ export class Catalog {
     const lines = decisions.slice(-SHOWN).reverse();
     setText(byId('decisions'), lines.join('\n') || 'Nothing was asked yet.');
     byId('catalog').hidden = false;
+  }
+
+  showShared(shared) {
+    byId('shared').hidden = shared.length === 0;
+    setText(byId('shared'), shared.map((one, i) => (
+      `Layers ${i + 1}, first of ${one.name.replaceAll('+', ' and ')}: ran ${whole(one.runs)} times for ${whole(one.uses)} answers, `
+      + `${short(one.bytes / 1e6)} MB once.`)).join(' '));
   }
 
   showBudget(name, used, of) {

@@ -105,7 +105,7 @@ function sideOfFailed(failed) {
   return said.join(', ') || 'none so far';
 }
 
-// Reads again and again. `onReading` gets {status, models: Map of name -> lately and totals}; the status is
+// Reads again and again. `onReading` gets {status, models: Map of name -> lately and totals, all}; the status is
 // 0 where the server does not answer.
 export function watch(onReading) {
   const tiles = {
@@ -149,7 +149,8 @@ export function watch(onReading) {
     for (const [name, counters] of reading.models) {
       models.set(name, {...lately((r) => r.models.get(name)), counters, failed: sum(counters.failed)});
     }
-    await onReading({status: answer.status, models, leads: reading.leads});
+    const {answered} = reading.all, {rate} = points.at(-1);
+    await onReading({status: answer.status, models, leads: reading.leads, all: {answered, rate}});
   };
 
   const again = async () => {

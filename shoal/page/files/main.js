@@ -2,6 +2,7 @@
 import {ask, byId, setKey, setText} from './dom.js';
 import {Catalog} from './catalog.js';
 import {Code} from './code.js';
+import {Devices} from './devices.js';
 import {watch} from './live.js';
 import {Models} from './models.js';
 import {Try} from './try.js';
@@ -10,6 +11,7 @@ const code = new Code();
 const trial = new Try((model) => code.show(model));
 const models = new Models(() => { trial.showModels(models.ready()); showState(); });
 const catalog = new Catalog();
+const devices = new Devices();
 let hasCatalog = false;
 let status = 200;  // of the last reading
 let leads = true;
@@ -50,6 +52,8 @@ const read = watch(async (reading) => {
   if (status === 200) {
     if (turn++ % 2 === 0) await models.readIndex();
     else if (hasCatalog) await catalog.read();
+    await devices.read();
+    devices.showFlow(reading.all);
     models.showFigures(reading.models);
   }
   document.body.classList.remove('waiting');  // shown at once, so that nothing moves

@@ -143,6 +143,13 @@ Reply Api::document(const Call& call, const HttpRequest& request) {
     case CallKind::kCatalog:
       if (service_.chooser() == nullptr) return failure_reply(404, "there is no catalog");
       return json_reply(service_.chooser()->print());
+    case CallKind::kDevices:
+      return json_reply(print(devices()));
+    case CallKind::kPlan: {
+      auto picture = print_plan(devices(), call.model);
+      return picture ? json_reply(*std::move(picture))
+                     : failure_reply(404, "there is no such plan");
+    }
     case CallKind::kUnload: {
       const Status unloaded = service_.engine().unload(call.model);
       return unloaded.ok() ? Reply() : failure_reply(unloaded);

@@ -2,13 +2,19 @@
 // page.
 #pragma once
 
+#include <functional>
+
 #include "shoal/serve/engine/service.h"
 #include "shoal/serve/http/reply.h"
 #include "shoal/serve/protocol/call.h"
+#include "shoal/serve/protocol/device_list.h"
 
 namespace shoal::serve {
 
 struct ApiOptions {
+  // What the server computes on, now. Called on any thread, and must not block. Null: nothing is
+  // known.
+  std::function<DeviceList()> devices = nullptr;
   bool triton_metrics = false;  // see print_metrics()
   bool any_name = false;        // see check_page()
 };
@@ -31,6 +37,8 @@ class Api {
   void load(const Call& call, const ReplyTo& done);
 
   Service& service_;
+  DeviceList devices() const { return options_.devices ? options_.devices() : DeviceList(); }
+
   const ApiOptions options_;
 };
 

@@ -60,6 +60,34 @@ TEST_F(ServerTest, AnswersSeveralClientsAndDrains) {
   EXPECT_FALSE(HttpClient::connect(server_->url()).ok());
 }
 
+TEST(Server, SaysWhatItComputesOnNow) {
+  const auto device = make_reference_device();
+  ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  int asked = 0;
+  options.api.devices = [&] {
+    const std::string name = "d" + std::to_string(++asked);
+    return DeviceList{.devices = {{.name = name, .role = "worker", .kind = ""}},
+                      .links = {},
+                      .plans = {{.id = 3,
+                                 .model = "m",
+                                 .split = "rows",
+                                 .picture = std::make_shared<const std::string>("<p>")}}};
+  };
+  const auto server = Server::start({*parse_model_source("zoo:digits")}, *device, options);
+  ASSERT_TRUE(server.ok());
+  auto client = HttpClient::connect((*server)->url());
+  ASSERT_TRUE(client.ok());
+  for (const char* name : {"\"d1\"", "\"d2\""}) {
+    const auto answer = client->get("/v2/devices");
+    ASSERT_TRUE(answer.ok() && answer->status == 200);
+    EXPECT_NE(text_of(*answer).find(name), std::string::npos) << text_of(*answer);
+    EXPECT_EQ(text_of(*answer).find("<p>"), std::string::npos) << "pictures are asked for apart";
+  }
+  EXPECT_EQ(text_of(*client->get("/v2/plans/3")), R"({"picture":"<p>"})");
+  EXPECT_EQ(client->get("/v2/plans/4")->status, 404U);
+}
+
 TEST_F(ServerTest, LoadsWhileItAnswers) {
   std::atomic<bool> over = false;
   std::thread loader([&] {

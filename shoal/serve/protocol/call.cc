@@ -27,6 +27,8 @@ constexpr std::array kRoutes = {
     Route{.path = "/v2/models/NAME/infer", .kind = kInfer, .method = "POST"},
     Route{.path = "/v2/models/NAME/classify", .kind = kClassify, .method = "POST"},
     Route{.path = "/v2/catalog", .kind = kCatalog},
+    Route{.path = "/v2/devices", .kind = kDevices},
+    Route{.path = "/v2/plans/NAME", .kind = kPlan},
     Route{.path = "/v2/repository/index", .kind = kIndex, .method = "POST"},
     Route{.path = "/v2/repository/models/NAME/load",
           .kind = kLoad,

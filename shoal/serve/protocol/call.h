@@ -20,6 +20,8 @@ enum class CallKind {
   kInfer,
   kClassify,
   kCatalog,  // variants, budgets, decisions
+  kDevices,  // and links and plans
+  kPlan,     // its picture
   kIndex,
   kLoad,
   kUnload,
@@ -27,7 +29,7 @@ enum class CallKind {
 
 // A path, and who may ask for it how. Paths of one kind differ in nothing else.
 struct Route {
-  std::string_view path;  // NAME stands for a model's, or a file's
+  std::string_view path;  // NAME stands for a model's, a file's or a plan's
   CallKind kind = CallKind::kPage;
   std::string_view method = "GET";
   bool needs_key = true;  // where the server has keys

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "shoal/serve/protocol/call.h"
+#include "shoal/serve/protocol/device_list.h"
 #include "shoal/serve/protocol/metrics.h"
 
 namespace shoal::serve {
@@ -47,6 +48,28 @@ TEST(Documents, ReadRequestsForTheIndex) {
   EXPECT_FALSE(*parse_index_request(""));
   EXPECT_TRUE(*parse_index_request(R"({"ready":true,"other":[]})"));
   EXPECT_FALSE(parse_index_request("{").ok());
+}
+
+TEST(Documents, WriteDevicesLinksAndPlans) {
+  DeviceList list;
+  list.devices.push_back({.name = "a\"b", .role = "worker", .kind = "x\xff", .lost = "gone"});
+  list.devices.push_back({.name = "c", .role = "coordinator", .kind = "", .load = 0.5, .tasks = 7});
+  list.links.push_back({.from = "c", .to = "a\"b", .round_trip_ms = 2});
+  list.plans.push_back({.id = 9,
+                        .model = "x f32[1]",
+                        .split = "rows",
+                        .ms = 1.5,
+                        .picture = std::make_shared<const std::string>("<svg>")});
+  EXPECT_EQ(print(list),
+            "{\"devices\":[{\"name\":\"a\\\"b\",\"role\":\"worker\",\"kind\":\"x\xef\xbf\xbd\","
+            "\"lost\":\"gone\",\"threads\":0,\"load\":null,\"memory_bytes\":0,\"free_bytes\":0,"
+            "\"tasks\":0},{\"name\":\"c\",\"role\":\"coordinator\",\"kind\":\"\",\"lost\":\"\","
+            "\"threads\":0,\"load\":0.5,\"memory_bytes\":0,\"free_bytes\":0,\"tasks\":7}],"
+            "\"links\":[{\"from\":\"c\",\"to\":\"a\\\"b\",\"bytes_per_second\":null,"
+            "\"round_trip_ms\":2}],\"plans\":[{\"id\":\"9\",\"model\":\"x f32[1]\","
+            "\"split\":\"rows\",\"ms\":1.5}]}");
+  EXPECT_EQ(print_plan(list, "9"), R"({"picture":"<svg>"})");
+  EXPECT_FALSE(print_plan(list, "10").has_value());
 }
 
 TEST(Metrics, HaveShoalsNamesAndTritons) {

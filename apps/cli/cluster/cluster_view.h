@@ -1,0 +1,63 @@
+// ClusterView: what the page of a server shows of the cluster that it computes on: members, their
+// load, the links to them, and the plans that are carried out.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../planning.h"
+#include "shoal/base/task_thread.h"
+#include "shoal/cluster/cluster_connection.h"
+#include "shoal/device/device.h"
+#include "shoal/serve/protocol/device_list.h"
+
+namespace shoal::cli {
+
+// Thread-safe.
+class ClusterView {
+ public:
+  explicit ClusterView(std::shared_ptr<cluster::ClusterConnection> connection)
+      : connection_(std::move(connection)) {}
+
+  // The best plan of a graph for some workers. Another one for the same workers takes its place.
+  void add(const Graph& graph, const plan::Prediction& made);
+
+  // As it is now. Asks workers about themselves where nobody has lately; their answers are in the
+  // next list.
+  serve::DeviceList list();
+
+ private:
+  struct Known {
+    serve::PlanEntry entry;
+    std::set<int> workers;  // that it needs
+  };
+
+  std::vector<std::string> names() const;
+
+  void ask();
+
+  const std::shared_ptr<cluster::ClusterConnection> connection_;
+  std::mutex mutex_;
+  std::vector<std::optional<cluster::WorkerReport>> reports_;  // the last ones
+  bool asks_ = false;
+  std::vector<Known> plans_;
+  uint64_t last_id_ = 0;
+  std::chrono::steady_clock::time_point asked_{};
+  TaskThread asker_;  // last: its tasks use the rest
+};
+
+// A cluster as a device, and what is seen of it.
+struct WatchedCluster {
+  std::unique_ptr<Device> device;
+  std::shared_ptr<ClusterView> view;
+};
+// As open_cluster_device().
+Result<WatchedCluster> open_watched_cluster(const PlanFlags& flags);
+
+}  // namespace shoal::cli
