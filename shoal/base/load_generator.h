@@ -19,9 +19,9 @@ class LoadGenerator {
       : in_flight_(in_flight), answer_(std::move(answer)) {}
 
   // Sends `requests` requests, or four per client if that is more, and returns the seconds between
-  // two answers. The first half only fills the pipeline and is not counted. Where `turns` plans
-  // take turns, answers come in rounds: a multiple of `turns` is counted. Fails as soon as a
-  // request does. Not thread-safe.
+  // two answers. The first half only fills the pipeline and is not counted, nor are the answers
+  // after the last request was sent. Where `turns` plans take turns, answers come in rounds: a
+  // multiple of `turns` is counted. Fails as soon as a request does. Not thread-safe.
   Result<double> period(size_t requests, size_t turns = 1);
 
  private:
@@ -31,6 +31,7 @@ class LoadGenerator {
   const Answer answer_;
   std::mutex mutex_;
   size_t next_ = 0;
+  size_t full_ = 0;  // answers until the last request was sent
   std::vector<std::chrono::steady_clock::time_point> answered_;
   Status failure_;
 };

@@ -5,6 +5,7 @@
 
 #include "shoal/base/machine.h"
 #include "shoal/base/notification.h"
+#include "shoal/base/usable_cores.h"
 #include "shoal/cluster/worker.h"
 #include "shoal/device/watched.h"
 #include "shoal/net/channel/loopback.h"
@@ -69,6 +70,16 @@ std::vector<std::string> split(std::string_view names) {
 
 }  // namespace
 
+// The thread that feeds a GPU, and waits for it, needs a core. Where the CPU's threads have them
+// all, each loop of theirs waits for the one whose core that thread took.
+int cpu_threads_beside(const std::vector<std::string>& names, int cores) {
+  constexpr int kFewCores = 4;
+  const auto gpus = static_cast<int>(std::ranges::count_if(names, [](const std::string& name) {
+    return name.find("opencl") != name.npos || name.find("vulkan") != name.npos;
+  }));
+  return gpus == 0 || cores < kFewCores ? 0 : std::max(cores - gpus, cores / 2);
+}
+
 Result<Board> start_board(std::vector<BoardDevice> devices) {
   if (devices.empty()) return invalid("a board has one device at least: board:cpu+opencl:0");
   net::LoopbackNetwork network;
@@ -94,8 +105,13 @@ Result<Board> start_board(std::vector<BoardDevice> devices) {
 
 Result<Board> start_board(std::string_view names, const DeviceOptions& options) {
   std::vector<BoardDevice> devices;
-  for (const std::string& name : split(names)) {
-    SHOAL_ASSIGN(auto device, make_device(name, options));
+  const std::vector<std::string> all = split(names);
+  DeviceOptions of_cpu = options;
+  if (of_cpu.cpu.threads == 0) {
+    of_cpu.cpu.threads = cpu_threads_beside(all, static_cast<int>(usable_cores().size()));
+  }
+  for (const std::string& name : all) {
+    SHOAL_ASSIGN(auto device, make_device(name, name == "cpu" ? of_cpu : options));
     devices.push_back({name, std::move(device)});
   }
   return start_board(std::move(devices));

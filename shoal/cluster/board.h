@@ -32,7 +32,11 @@ struct Board {
 // name.
 Result<Board> start_board(std::vector<BoardDevice> devices);
 
-// The devices of a name, "cpu+opencl:0", as make_device() makes them.
+// The threads of a CPU beside the other devices of a board, on so many cores. 0: one per core.
+int cpu_threads_beside(const std::vector<std::string>& names, int cores);
+
+// The devices of a name, "cpu+opencl:0", as make_device() makes them, but that a CPU whose threads
+// are not given leaves a core to the thread of each GPU.
 Result<Board> start_board(std::string_view names, const DeviceOptions& options);
 
 // Connects to its workers, which live as long as the connection.

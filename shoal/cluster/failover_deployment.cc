@@ -89,7 +89,13 @@ Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor>
                                const RequestOptions& options) {
   // A caller that asks once should not pay for plans that will not be used.
   if (++asked_ == 2) wake();
-  return coordinator_.run(next_service(), inputs, outputs, options);
+  const auto [service, worker] = next_service();
+  const Status status = coordinator_.run(service, inputs, outputs, options);
+  if (worker) {
+    const std::lock_guard lock(mutex_);
+    dealer_.end(*worker, status.ok(), std::chrono::steady_clock::now());
+  }
+  return status;
 }
 
 Status FailoverDeployment::run_on(int worker, std::span<const Tensor> inputs,
@@ -102,12 +108,15 @@ uint64_t FailoverDeployment::service_of(int worker) {
     const std::lock_guard lock(mutex_);
     if (const auto turn = alone_.find(worker); turn != alone_.end()) return services_[turn->second];
   }
-  return next_service();
+  return next_service().service;
 }
 
-uint64_t FailoverDeployment::next_service() {
+FailoverDeployment::Dealt FailoverDeployment::next_service() {
   const std::lock_guard lock(mutex_);
-  return services_[next_turn_++ % current_.size()];
+  const size_t turn = next_turn_++ % current_.size();
+  if (!dealer_.has_workers()) return {services_[turn], std::nullopt};
+  const int worker = dealer_.begin(worker_of_turn_[turn], std::chrono::steady_clock::now());
+  return {services_[alone_.at(worker)], worker};
 }
 
 void FailoverDeployment::wake() {
@@ -351,15 +360,23 @@ void FailoverDeployment::offer() {
     }
     coordinator_.offer(services[s], std::move(plans), true);
   }
-  std::map<int, size_t> alone;
+  std::map<int, size_t> alone, requests;
+  std::vector<int> worker_of_turn;
   for (size_t t = 0; t < turns.size(); ++t) {
     const std::vector<int>& workers = best.remotes[t]->workers();
-    if (workers.size() == 1) alone.emplace(workers.front(), t);
+    if (workers.size() != 1) continue;
+    alone.emplace(workers.front(), t);
+    ++requests[workers.front()];
+    worker_of_turn.push_back(workers.front());
   }
+  // Requests are dealt out where all turns are one worker's each.
+  if (worker_of_turn.size() < turns.size() || alone.size() < 2) requests.clear();
   const std::lock_guard lock(mutex_);
   services_ = std::move(services);
   current_ = turns;
   alone_ = std::move(alone);
+  worker_of_turn_ = std::move(worker_of_turn);
+  dealer_.set_workers(requests);
   changes_ += std::exchange(offered_, order.front()) != order.front() ? 1 : 0;
 }
 

@@ -6,7 +6,8 @@
 // before is planned for when it comes.
 //
 // For one answer soon, there is one plan for each set. For many answers a second there are several,
-// which requests use in turn: a round.
+// which requests use in turn: a round. Where each of them is one worker's, a request goes to the
+// worker that would be done with it first (dealer.h).
 //
 // One thread of the deployment makes and deploys plans, at low priority. Which plans there should
 // be is decided by FailoverPolicy, which has no threads.
@@ -19,12 +20,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
 #include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/dealer.h"
 #include "shoal/cluster/failover_policy.h"
 #include "shoal/cluster/strikes.h"
 #include "shoal/device/device.h"
@@ -134,7 +137,12 @@ class FailoverDeployment {
   void offer();
   void give_up(const Status& why);
   void retire();
-  uint64_t next_service();
+  // The service of the next request, and the worker that was chosen for it, if one was.
+  struct Dealt {
+    uint64_t service = 0;
+    std::optional<int> worker = {};
+  };
+  Dealt next_service();
   uint64_t service_of(int worker);
 
   Coordinator& coordinator_;
@@ -160,6 +168,8 @@ class FailoverDeployment {
   Turns current_;
   std::map<int, size_t> alone_;  // turns that one worker has, by worker
   size_t next_turn_ = 0;
+  std::vector<int> worker_of_turn_;  // where each turn is one worker's
+  Dealer dealer_;  // of requests, where each turn is one worker's; otherwise without workers
   size_t deployed_ = 0, changes_ = 0;
   bool news_ = false, settled_ = false, over_ = false, outdated_ = false;
   Workers left_out_;

@@ -1,5 +1,6 @@
 #include "shoal/cluster/measured_stream.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -29,7 +30,8 @@ Result<Turns> MeasuredStream::plan(const Workers& set) {
 }
 
 Result<double> MeasuredStream::period(double dilation) {
-  constexpr size_t kRequests = 16;
+  constexpr size_t kRequests = 16, kMost = 4096;
+  constexpr double kLeastSeconds = 0.25;  // shorter ones say how busy the machine is by chance
   constexpr int kTries = 3;
   constexpr std::chrono::minutes kTimeout{10};
   std::mt19937 rng(1);  // a fixed seed: measurements can be repeated
@@ -41,7 +43,11 @@ Result<double> MeasuredStream::period(double dilation) {
   });
   for (int i = 0;; ++i) {
     const size_t before = deployment_->changes();
-    SHOAL_ASSIGN(const double seconds, load.period(kRequests, prediction_.turns.size()));
+    SHOAL_ASSIGN(double seconds, load.period(kRequests, prediction_.turns.size()));
+    if (const double many = kLeastSeconds / seconds; many > kRequests) {
+      SHOAL_ASSIGN(seconds, load.period(static_cast<size_t>(std::min(many, double{kMost})),
+                                        prediction_.turns.size()));
+    }
     if (deployment_->changes() == before || i == kTries) return seconds / dilation;
   }
 }

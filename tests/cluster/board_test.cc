@@ -134,6 +134,14 @@ TEST(Board, IsAsFastAsItsDevicesTogether) {
   }
 }
 
+TEST(Board, LeavesCoresToTheThreadsOfGpus) {
+  EXPECT_EQ(cpu_threads_beside({"cpu", "opencl:0"}, 16), 15);
+  EXPECT_EQ(cpu_threads_beside({"slow:10:vulkan:0", "cpu", "opencl:0"}, 16), 14);
+  EXPECT_EQ(cpu_threads_beside({"cpu", "opencl:0", "opencl:1", "opencl:2"}, 4), 2);
+  EXPECT_EQ(cpu_threads_beside({"cpu", "opencl:0"}, 2), 0) << "half of them would be too many";
+  EXPECT_EQ(cpu_threads_beside({"cpu", "reference"}, 16), 0);
+}
+
 TEST(Board, MeasuresDevicesAndNamesThoseThatAreNotThere) {
   auto board = start_board("cpu+reference", {.cpu = {.threads = 1}});
   ASSERT_TRUE(board.ok()) << board.status().message();
