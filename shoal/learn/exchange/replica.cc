@@ -26,8 +26,8 @@ std::vector<double> momenta_of(const Graph& network, const train::Trainer& train
   const std::map<std::string, Tensor> learned = trainer.learned();
   std::vector<double> momenta;
   for (const Node& node : network.nodes()) {
-    const bool is_measured = node.op == &ops::batch_normalization &&
-                             learned.contains(network[node.inputs[kMean]].name);
+    const bool is_measured =
+        node.op == &ops::batch_normalization && learned.contains(network[node.inputs[kMean]].name);
     if (is_measured) momenta.resize(momenta.size() + 2, double{node.real("momentum", kDefault)});
   }
   SHOAL_CHECK(momenta.size() == trainer.statistics().size());
