@@ -9,8 +9,8 @@ namespace shoal::schedule {
 namespace {
 
 TEST(Days, AreTheSumsAndMeansOfTheirDays) {
-  for (uint64_t seed = 1; seed <= 3; ++seed) {
-    const Workload work = draw_workload(seed, 300);
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    const Workload work = draw_workload(seed, 100);
     const Trace trace{work.budgets, work.paging, work.usage};
     size_t lines = 0;
     const DaysReport all =
