@@ -3,17 +3,18 @@
 //
 //   bench_delta MODEL SOURCE FRAMES THRESHOLD...
 //
-// SOURCE is a folder of images, or `still`, `square`, `half` or `all`: noise of which nothing, a
-// small square, the lower half or everything is new in each frame. Each frame is computed whole and
-// then with each threshold, one after the other, on one thread. Answers are boxes, of which the F1
-// at an overlap of 0.5 is taken, or the best class. A threshold of 0 is there to see that answers
-// are equal: frames are then never computed whole, even where that is faster.
+// MODEL and SOURCE may be `zoo:scene`. SOURCE is a folder of images, a video, or `still`, `square`,
+// `half` or `all`: noise of which nothing, a small square, the lower half or everything is new in
+// each frame. Each frame is computed whole and then with each threshold, one after the other, on
+// one thread. Answers are boxes, of which the F1 at an overlap of 0.5 is taken, or the best class.
+// A threshold of 0 is there to see that answers are equal: frames are then never computed whole,
+// even where that is faster.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <random>
@@ -25,25 +26,34 @@
 #include "shoal/delta/delta_device.h"
 #include "shoal/detect/head.h"
 #include "shoal/models/model.h"
+#include "shoal/watch/open_source.h"
+#include "shoal/watch/scene.h"
 
 namespace shoal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Images in order, or noise. All are u8 [h, w, 3].
+// Frames of a source in order, or noise. All are u8 [h, w, 3].
 class Frames {
  public:
-  explicit Frames(std::string source) : source_(std::move(source)), noise_(fresh(kHeight)) {
-    if (!std::filesystem::is_directory(source_)) return;
-    for (const auto& entry : std::filesystem::directory_iterator(source_)) {
-      if (is_image_file(entry.path())) files_.push_back(entry.path());
+  // Fails as the source does.
+  static Result<Frames> open(std::string source) {
+    Frames frames(std::move(source));
+    constexpr std::array kNoise = {"still", "square", "half", "all"};
+    if (std::ranges::find(kNoise, frames.source_) == kNoise.end()) {
+      SHOAL_ASSIGN(frames.opened_, watch::open_source(frames.source_));
     }
-    std::ranges::sort(files_);
+    return frames;
   }
 
-  Result<Tensor> at(size_t frame) {
-    if (!files_.empty()) return read_image(files_[std::min(frame, files_.size() - 1)]);
+  // Nothing at the end.
+  Result<std::optional<Tensor>> next() {
+    if (opened_ != nullptr) {
+      SHOAL_ASSIGN(const auto frame, opened_->next());
+      return frame ? std::optional(frame->image) : std::nullopt;
+    }
+    const size_t frame = next_++;
     if (frame == 0 || source_ == "all") noise_ = fresh(kHeight);
     if (source_ == "half") {
       paste(fresh(kHeight / 2), {{kHeight / 2, 0, 0}, {kHeight, kWidth, 3}}, noise_);
@@ -53,11 +63,12 @@ class Frames {
       paste(crop(fresh(64), {{0, 0, 0}, {64, 64, 3}}), {{at, at, 0}, {at + 64, at + 64, 3}},
             noise_);
     }
-    return noise_.clone();
+    return std::optional(noise_.clone());
   }
-  size_t size() const { return files_.size(); }
 
  private:
+  explicit Frames(std::string source) : source_(std::move(source)), noise_(fresh(kHeight)) {}
+
   static constexpr int64_t kHeight = 576, kWidth = 768;  // as vtest.avi
 
   // Noise in squares of 8 pixels, so that it survives being made smaller.
@@ -79,7 +90,8 @@ class Frames {
   }
 
   std::string source_;
-  std::vector<std::filesystem::path> files_;
+  std::unique_ptr<watch::FrameSource> opened_;  // null: noise
+  size_t next_ = 0;
   std::mt19937 rng_{1};
   Tensor noise_;
 };
@@ -174,7 +186,8 @@ void print(const Contender& whole, const Contender& one, const std::string& sour
 
 Status measure(const std::string& name, const std::string& source, size_t frames,
                const std::vector<float>& thresholds) {
-  SHOAL_ASSIGN(const Model model, open_model(name));
+  SHOAL_ASSIGN(const Model model,
+               name == watch::kScene ? watch::scene_detector() : open_model(name));
   SHOAL_ASSIGN(const std::vector<TensorInfo> inputs, model.inputs());
   SHOAL_ASSIGN(const std::vector<TensorInfo> outputs, model.outputs());
   const auto head = detect::recognise(inputs, outputs);
@@ -184,10 +197,11 @@ Status measure(const std::string& name, const std::string& source, size_t frames
     SHOAL_ASSIGN(Contender one, contender(model, threshold));
     others.push_back(std::move(one));
   }
-  Frames images(source);
-  if (images.size() > 0) frames = std::min(frames, images.size());
+  SHOAL_ASSIGN(Frames images, Frames::open(source));
   for (size_t frame = 0; frame < frames; ++frame) {
-    SHOAL_ASSIGN(const Tensor image, images.at(frame));
+    SHOAL_ASSIGN(const std::optional<Tensor> next, images.next());
+    if (!next) break;
+    const Tensor& image = *next;
     detect::Prepared prepared;
     if (head.ok()) {
       SHOAL_ASSIGN(prepared, detect::prepare(image, *head));

@@ -34,26 +34,39 @@ BlockHistograms::Block BlockHistograms::describe(const Tensor& image,
   const int64_t channels = shape_[0] * shape_[1], bins = options_.bins;
   const auto share = 1 / static_cast<float>(where.pixels());
   const float scale = static_cast<float>(bins) / (high_ - low_);
+  const auto most = static_cast<float>(bins - 1);
   Block block{.shares = std::vector<float>(static_cast<size_t>(channels * bins))};
   if (options_.compares_means) block.means.resize(static_cast<size_t>(channels * kParts * kParts));
+  std::vector<uint32_t> all_counts(static_cast<size_t>(bins));
+  uint32_t* const counts = all_counts.data();
+  const float* const elements = image.data<float>().data();
   for (int64_t c = 0; c < channels; ++c) {
+    std::ranges::fill(all_counts, 0u);
     for (int64_t row = where.rows.begin; row < where.rows.end; ++row) {
-      const int64_t line = (c * shape_[2] + row) * shape_[3];
+      const float* const line = elements + (c * shape_[2] + row) * shape_[3];
       for (int64_t column = where.columns.begin; column < where.columns.end; ++column) {
-        const float x = image.data<float>()[static_cast<size_t>(line + column)];
         // A number that is none falls into the first bin.
-        const float place = std::clamp((x - low_) * scale, 0.0F, static_cast<float>(bins - 1));
-        const int64_t bin = place > 0 ? static_cast<int64_t>(place) : 0;
-        block.shares[static_cast<size_t>(c * bins + bin)] += share;
-        if (!options_.compares_means) continue;
-        const int64_t part = (row - where.rows.begin) * kParts / where.rows.count() * kParts +
-                             (column - where.columns.begin) * kParts / where.columns.count();
-        block.means[static_cast<size_t>(c * kParts * kParts + part)] +=
-            (x - low_) / (high_ - low_) * share * kParts * kParts;
+        const float place = (line[column] - low_) * scale;
+        ++counts[static_cast<int32_t>(place > 0 ? std::min(place, most) : 0)];
       }
+      if (options_.compares_means) add_means(line, row, where, share, c, block);
+    }
+    for (int64_t bin = 0; bin < bins; ++bin) {
+      block.shares[static_cast<size_t>(c * bins + bin)] = static_cast<float>(counts[bin]) * share;
     }
   }
   return block;
+}
+
+void BlockHistograms::add_means(const float* line, int64_t row, const cpu::Rectangle& where,
+                                float share, int64_t channel, Block& block) const {
+  const int64_t part_row = (row - where.rows.begin) * kParts / where.rows.count();
+  for (int64_t column = where.columns.begin; column < where.columns.end; ++column) {
+    const int64_t part =
+        part_row * kParts + (column - where.columns.begin) * kParts / where.columns.count();
+    block.means[static_cast<size_t>(channel * kParts * kParts + part)] +=
+        (line[column] - low_) / (high_ - low_) * share * kParts * kParts;
+  }
 }
 
 bool BlockHistograms::has_changed(const Block& old, const Block& now, double now_ms) const {

@@ -36,6 +36,8 @@ class BlockHistograms {
   };
 
   Block describe(const Tensor& image, const cpu::Rectangle& where) const;
+  void add_means(const float* line, int64_t row, const cpu::Rectangle& where, float share,
+                 int64_t channel, Block& block) const;
   bool has_changed(const Block& old, const Block& now, double now_ms) const;
 
   HistogramOptions options_;

@@ -67,7 +67,7 @@ GateDecision Gate::decide(const Tensor& image, bool must_look) {
 
 void Gate::learn(const Agreement& at_look) {
   constexpr double kKept = 0.99;  // of what is known, a frame later
-  constexpr double kUp = 1.25, kUpEmpty = 1.03, kDown = 0.8, kMost = 0.1;
+  constexpr double kUpEmpty = 1.03, kDown = 0.8, kMost = 0.1;
   constexpr double kMargin = 0.005;
   const bool as_expected = at_look.f1() >= options_.agreement;
   rest_ = as_expected && at_rest_ ? std::min(2 * rest_, options_.longest) : first_rest();
@@ -84,7 +84,7 @@ void Gate::learn(const Agreement& at_look) {
     share_ = std::max(share_ * kDown, options_.least_share);
   } else if (as_expected) {
     const double square = 1 / static_cast<double>(seen_.size());
-    share_ = std::min(std::max(share_, square) * (empty ? kUpEmpty : kUp), kMost);
+    share_ = std::min(std::max(share_, square) * (empty ? kUpEmpty : options_.growth), kMost);
   }
 }
 

@@ -33,8 +33,9 @@ struct GateOptions {
   float threshold = 8;      // levels of grey, of 255
   double least_share = 0;   // of squares that must have changed, more than this
   double agreement = 0.95;  // wanted, of the answers, as F1 (agreement.h)
+  double growth = 1.1;  // of the share that may change, with a look that shows what was expected
   // Frames without a look: where something has changed, where nothing has, and at most.
-  size_t longest_doubt = 5, first_rest = 32, longest = 150;
+  size_t longest_doubt = 4, first_rest = 32, longest = 150;
 };
 
 // About one frame.

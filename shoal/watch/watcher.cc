@@ -21,6 +21,17 @@ track::TrackerOptions tracker_for(const WatchOptions& options) {
   return {.high_score = least, .low_score = least, .begin_score = least, .confirmations = 1};
 }
 
+// Where tracks are followed in the image, looks may be rarer, and the gate may find out sooner.
+GateOptions gate_for(const WatchOptions& options) {
+  constexpr size_t kLongestDoubt = 5;
+  constexpr double kGrowth = 1.25;
+  GateOptions gate = options.gate_options;
+  if (!options.track) return gate;
+  gate.longest_doubt = std::max(gate.longest_doubt, kLongestDoubt);
+  gate.growth = std::max(gate.growth, kGrowth);
+  return gate;
+}
+
 std::vector<detect::Detection> boxes_of(const std::vector<Seen>& all) {
   std::vector<detect::Detection> boxes;
   for (const Seen& one : all) boxes.push_back(one.detection);
@@ -46,7 +57,7 @@ void keep_within(const Tensor& image, std::vector<Seen>& all) {
 Watcher::Watcher(const WatchOptions& options, Find find)
     : options_(options),
       find_(std::move(find)),
-      gate_(options.gate_options),
+      gate_(gate_for(options)),
       tracker_(tracker_for(options)) {
   if (!options.track) return;
   float& least = options_.suppression.least_score;
@@ -66,8 +77,9 @@ Result<FrameAnswer> Watcher::answer(const Frame& frame) {
   }
   // Where nothing changed, objects are where they were, and have not moved meanwhile.
   const bool still = answer.changed == 0;
-  if (options_.gate && !still) follow(frame);
-  if (options_.gate) previous_ = frame.image;
+  const bool follows = options_.gate && options_.track;
+  if (follows && !still) follow(frame);
+  if (follows) previous_ = frame.image;
   after_ = frame.number + 1;
   still_ += still ? 1 : 0;
   const size_t since = frame.number + 1 - next_ - still_;

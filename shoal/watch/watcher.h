@@ -34,7 +34,7 @@ class Watcher {
   Find find_;
   Gate gate_;
   track::Tracker tracker_;
-  Tensor previous_;      // the last frame, where there is a gate
+  Tensor previous_;      // the last frame, where tracks are followed
   size_t after_ = 0;     // the frame after it
   size_t next_ = 0;      // the frame after the last that was looked at
   size_t still_ = 0;     // frames since then in which nothing had changed
