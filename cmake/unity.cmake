@@ -11,6 +11,10 @@ else()
   set(default OFF)
 endif()
 option(SHOAL_UNITY "Compile sources in batches where that can be done (python3)" ${default})
+if(SHOAL_UNITY)
+  # A name inside a function of a header may be that of another source. Builds without batches warn.
+  target_compile_options(shoal_flags INTERFACE -Wno-shadow)
+endif()
 
 function(shoal_batches target)
   if(NOT SHOAL_UNITY)
