@@ -12,8 +12,9 @@ else()
 endif()
 option(SHOAL_UNITY "Compile sources in batches where that can be done (python3)" ${default})
 if(SHOAL_UNITY)
-  # A name inside a function of a header may be that of another source. Builds without batches warn.
-  target_compile_options(shoal_flags INTERFACE -Wno-shadow)
+  # A name inside a function of a header may be that of another source; what a source keeps to itself
+  # looks as if a header had it. Builds without batches warn.
+  target_compile_options(shoal_flags INTERFACE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 
 function(shoal_batches target)
