@@ -63,8 +63,12 @@ std::pair<Command&, std::remove_const_t<Flags>&> add_command(Command& app, Actio
   return {*command, *flags};
 }
 
-// The words after "--" on the command line: another command, which is not parsed here.
-const std::vector<std::string>& words_after_dashes();
+// The words after "--" on the command line: another command, which is not parsed here. main() puts
+// them there before any command runs.
+inline std::vector<std::string>& words_after_dashes() {
+  static std::vector<std::string> words;
+  return words;
+}
 
 // Makes all kinds of devices known. To be called before commands are added.
 void register_devices();

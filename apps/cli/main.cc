@@ -33,16 +33,11 @@ Everywhere a model file is expected, zoo:NAME works too (see 'shoal zoo').
 Exit codes: 0 ok, 2 usage, 3 model, 4 device, 5 network, 6 auth, 7 timeout, 8 resources,
 9 accuracy gate, 10 degraded. Data goes to stdout, everything else to stderr.)";
 
-std::vector<std::string>& mutable_words_after_dashes() {
-  static std::vector<std::string> words;
-  return words;
-}
-
 // Returns how many arguments are left.
 int split_at_dashes(int argc, char** argv) {
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
-  if (dashes != end) mutable_words_after_dashes().assign(dashes + 1, end);
+  if (dashes != end) words_after_dashes().assign(dashes + 1, end);
   return static_cast<int>(dashes - argv);
 }
 
@@ -105,7 +100,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-const std::vector<std::string>& words_after_dashes() { return mutable_words_after_dashes(); }
 }  // namespace shoal::cli
 
 int main(int argc, char** argv) { return shoal::cli::run(argc, argv); }
