@@ -111,8 +111,8 @@ TEST_F(Sessions, LearnTheSameBitsWhenTheyRepeatSteps) {
   EXPECT_GT(kills_, 50);
 }
 
-// Statistics of norms are sent in the steps before a checkpoint and before the end only, and are
-// the same bits whoever measures them. Weights are those of a run that sends them in every step.
+// Statistics of norms are sent in the steps before a checkpoint and before the end only. They have
+// the same bits on every worker, and weights are those of a run that sends them in every step.
 TEST_F(Sessions, MeasureTheSameStatistics) {
   const SmallTask small{.has_norm = true};
   const chaos::TrainingTask task{small.network(), {.optimizer = {.rate = 0.01f}}, small.source()};
