@@ -69,6 +69,15 @@ TEST(Dealer, FollowsSpeeds) {
   }
 }
 
+// Where all have something to do, what they have counts as much as how fast they are.
+TEST(Dealer, CountsWhatWorkersHaveToDo) {
+  Dealer dealer;
+  dealer.set_workers({{0, 2}, {1, 1}});  // the first is twice as fast
+  std::map<int, int> given;
+  for (int i = 0; i < 9; ++i) ++given[dealer.begin(0, Time())];
+  EXPECT_EQ(given, (std::map<int, int>{{0, 6}, {1, 3}}));
+}
+
 TEST(Dealer, ForgetsWorkersThatAreLost) {
   Dealer dealer;
   dealer.set_workers({{0, 1}, {1, 1}});
