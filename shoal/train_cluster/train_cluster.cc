@@ -19,9 +19,11 @@ using learn::CodecKind;
 // Control part, framing and the fields of a message, besides the gradients.
 constexpr double kMessageBytes = 100;
 
+// One that learns about as well as f32 for each number of bits. With one bit, that is drive: 1bit's
+// errors come many steps late, which costs a ConvNet 7 points (docs/measurements/training.md).
 std::vector<CodecKind> codecs_of(const Options& options) {
   if (options.codec) return {*options.codec};
-  return {CodecKind::kF32, CodecKind::kF16, CodecKind::kInt8, CodecKind::kOneBit};
+  return {CodecKind::kF32, CodecKind::kF16, CodecKind::kInt8, CodecKind::kDrive};
 }
 
 Result<double> message_bytes(const learn::CodecOptions& codec, const Graph& network,
