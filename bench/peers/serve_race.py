@@ -2,8 +2,10 @@
 """shoal serve against ONNX Runtime behind Node's http server, on the same ONNX files and by the same clients.
 
 bench/peers/serve_race.py build/release/shoal [--seconds 4] [--rounds 5] [--models lenet5,mobilenetv2,resnet50] [--quick]
+                          [--grpc build/release/bench_grpc_load]
 
 Both servers stay open and warm and are asked in turns (A B A B ...), by shoal load over loopback, on the same cores.
+With --grpc, both answer gRPC, ONNX Runtime behind grpc-js, and that program asks.
 ONNX Runtime has one thread, or as many as there are cores, which is its default: whichever answers more counts. Prints
 one JSON line per model and number of clients: requests per second and p99 of both (medians of the rounds), their ratio.
 Then what a LeNet-5 request takes beyond the model itself (`overhead`), and what batches give 64 clients (`batching`).
@@ -32,7 +34,7 @@ class Server:
         line = self.child.stdout.readline().split()
         if line[:1] != ["ready"]:
             raise RuntimeError(f"{call} did not start")
-        self.url = line[1]
+        self.url = line[-1]  # of HTTP, or of gRPC where it answers that
 
     def __enter__(self):
         return self
@@ -43,8 +45,11 @@ class Server:
         self.child.stdout.close()
 
 
-def load(shoal, server, model, clients, seconds):
-    result = ask(shoal, "load", server.url, "--model", model, "--clients", clients, "--seconds", seconds, "--json")[0]
+def load(flags, server, model, clients, seconds):
+    if flags.grpc:
+        result = ask([flags.grpc], server.url.removeprefix("grpc://"), model, clients, seconds)[0]
+    else:
+        result = ask(flags.shoal, "load", server.url, "--model", model, "--clients", clients, "--seconds", seconds, "--json")[0]
     if result["failed"] or result["refused"]:
         raise RuntimeError(f"{result['failed']} failed, {result['refused']} refused")
     return result
@@ -55,7 +60,7 @@ def turns(flags, model, clients, *servers):
     results = [[] for _ in servers]
     for _ in range(flags.rounds):
         for server, rounds in zip(servers, results):
-            rounds.append(load(flags.shoal, server, model, clients, flags.seconds))
+            rounds.append(load(flags, server, model, clients, flags.seconds))
     return results
 
 
@@ -67,18 +72,26 @@ def ratio(ours, theirs, key="answered_per_s"):
     return statistics.median(a[key] / b[key] for a, b in zip(ours, theirs))
 
 
+def shoal_server(flags, name, file, *more):
+    door = ["--grpc", "127.0.0.1:0"] if flags.grpc else []
+    return Server([*flags.shoal, "serve", f"{name}={file}", "--listen", "127.0.0.1:0", *door, *more])
+
+
 def race(flags, name, file):
     with contextlib.ExitStack() as stack:
         enter = stack.enter_context
-        ours = enter(Server([*flags.shoal, "serve", f"{name}={file}", "--listen", "127.0.0.1:0"]))
-        theirs = [enter(Server(["node", ROOT / "tests/peers/serve.mjs", file, "--threads", n])) for n in ORT_THREADS]
+        ours = enter(shoal_server(flags, name, file))
+        door = ["--grpc", ROOT / "shoal/grpc/inference.proto"] if flags.grpc else []
+        node = ["node", ROOT / "tests/peers/serve.mjs", file, *door]
+        theirs = [enter(Server([*node, "--threads", n])) for n in ORT_THREADS]
         for server in (ours, *theirs):
-            load(flags.shoal, server, name, 16, 1)  # warms up
+            load(flags, server, name, 16, 1)  # warms up
         for clients in CLIENTS:
             shoal, *all_ort = turns(flags, name, clients, ours, *theirs)
             best = max(range(len(theirs)), key=lambda i: middle(all_ort[i], "answered_per_s"))
             ort = all_ort[best]
-            yield {"bench": "serve_race", "model": name, "clients": clients, "rounds": flags.rounds,
+            yield {"bench": "serve_race", "by": "gRPC" if flags.grpc else "REST", "model": name, "clients": clients,
+                   "rounds": flags.rounds,
                    "ort_threads": ORT_THREADS[best],
                    "shoal_per_s": middle(shoal, "answered_per_s"), "ort_per_s": middle(ort, "answered_per_s"),
                    "ratio": ratio(shoal, ort), "bar": "ratio >= 1.3, p99 <= theirs",
@@ -89,18 +102,18 @@ def race(flags, name, file):
 def overhead(flags, file):
     """One client that sends one request after another, in turns with the engine alone."""
     over = []
-    with Server([*flags.shoal, "serve", f"lenet5={file}", "--listen", "127.0.0.1:0"]) as server:
+    with shoal_server(flags, "lenet5", file) as server:
         for _ in range(flags.rounds):
             alone = ask(flags.shoal, "bench", file, "--seconds", flags.seconds, "--json")[0]["median_ms"]
-            over.append(1e3 * (load(flags.shoal, server, "lenet5", 1, flags.seconds)["p50_ms"] - alone))
-    return {"bench": "serve_overhead", "model": "lenet5", "rest_us": statistics.median(over), "bar": "<= 60 us",
+            over.append(1e3 * (load(flags, server, "lenet5", 1, flags.seconds)["p50_ms"] - alone))
+    return {"bench": "serve_overhead", "model": "lenet5", "us": statistics.median(over),
+            "bar": "<= 100 us" if flags.grpc else "<= 60 us",
             "note": "client, loopback and server together"}
 
 
 def batching(flags, file, deadline_ms):
     with contextlib.ExitStack() as stack:
-        serve = [*flags.shoal, "serve", f"lenet5={file}", "--listen", "127.0.0.1:0"]
-        servers = [stack.enter_context(Server([*serve, *more])) for more in ([], ["--max-batch", 1])]
+        servers = [stack.enter_context(shoal_server(flags, "lenet5", file, *more)) for more in ([], ["--max-batch", 1])]
         together, alone = turns(flags, "lenet5", 64, *servers)
     return {"bench": "serve_batching", "model": "lenet5", "clients": 64, "per_s": middle(together, "answered_per_s"),
             "without_per_s": middle(alone, "answered_per_s"), "ratio": ratio(together, alone), "bar": "ratio >= 3",
@@ -114,6 +127,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--models", default="lenet5,mobilenetv2,resnet50")
     parser.add_argument("--deadline", type=float, default=20, help="ms, for 64 clients")
+    parser.add_argument("--grpc", metavar="BENCH_GRPC_LOAD", help="race over gRPC, with this program as the clients")
     parser.add_argument("--quick", action="store_true", help="one round of a second each: does it run?")
     flags = parser.parse_args()
     need_ort()
