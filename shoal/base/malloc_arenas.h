@@ -1,4 +1,4 @@
-// How glibc's allocator serves threads that come and go.
+// How glibc's allocator serves threads and connections that come and go.
 #pragma once
 
 #include <malloc.h>
@@ -11,6 +11,14 @@ namespace shoal {
 inline void use_one_malloc_arena() {
 #ifdef M_ARENA_MAX
   static_cast<void>(::mallopt(M_ARENA_MAX, 1));
+#endif
+}
+
+// Gives pages that are free back to the system. Takes milliseconds, in which other threads that
+// allocate wait.
+inline void give_back_free_pages() {
+#ifdef __GLIBC__
+  static_cast<void>(::malloc_trim(0));
 #endif
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "shoal/base/malloc_arenas.h"
 #include "shoal/net/endpoint.h"
 #include "shoal/net/tls/tls_context.h"
 #include "shoal/serve/engine/service.h"
@@ -28,6 +29,7 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kCheck{100};  // between two looks at all connections
+constexpr size_t kManyConnections = 64;
 
 Status network_failure(const error_code& error, const std::string& where) {
   return Status(Code::kUnavailable, where + ": " + error.message());
@@ -305,6 +307,7 @@ class Server::State {
       all = open_connections();
       end_idle = drained_since_ != kNever;
     }
+    give_back_memory(all.size());
     const Time now = Clock::now();
     bool cancelled = false;
     for (const auto& connection : all) {
@@ -312,6 +315,15 @@ class Server::State {
       if (end_idle && connection->state() == Connection::State::kIdle) connection->shut_down();
     }
     if (cancelled) engine_.cancel_stopped();
+  }
+
+  // Connections that end leave holes among those of other threads: without this, memory grew by 6
+  // MB with each 500 that came and went, up to 65 MB.
+  void give_back_memory(size_t connections) {
+    most_connections_ = std::max(most_connections_, connections);
+    if (most_connections_ < kManyConnections || connections > most_connections_ / 2) return;
+    give_back_free_pages();
+    most_connections_ = connections;
   }
 
   const ServerOptions options_;
@@ -323,6 +335,7 @@ class Server::State {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<Connection*, std::weak_ptr<Connection>> connections_;
+  size_t most_connections_ = 0;  // since memory was given back; of check() alone
   asio::io_context io_;
   tcp::acceptor acceptor_;  // on a strand
   tcp::endpoint endpoint_;
