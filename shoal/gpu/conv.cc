@@ -6,15 +6,15 @@
 //         before: once if they are constant, otherwise in each run. The transpose of a stride is
 //         computed by phases (conv_phases.h)
 // winograd  fewer products for windows of 3 x 3 (winograd.h), where that is faster
-// matrix  the same in half precision, where the device has units for that (matrix.h)
+// matrix  the same in half precision, where the device has units for that (conv_matrix.h)
 #include <algorithm>
 #include <limits>
 
 #include "shoal/gpu/conv_direct.h"
+#include "shoal/gpu/conv_matrix.h"
 #include "shoal/gpu/conv_phases.h"
 #include "shoal/gpu/functions.h"
 #include "shoal/gpu/makers.h"
-#include "shoal/gpu/matrix.h"
 #include "shoal/gpu/source.h"
 #include "shoal/gpu/tiles.h"
 #include "shoal/gpu/window_text.h"
@@ -119,7 +119,7 @@ std::vector<Candidate> candidates_of(const NodeSpec& spec, const ConvForm& form,
   for (size_t rank = 0; rank < kMostCuts; ++rank) {
     add(tile_cycles(product, spec.device, rank), false, rank);
   }
-  for (size_t rank = 0; rank < kMostOfWinograd && !spec.in_half; ++rank) {
+  for (size_t rank = 0; rank < kMostOfWinograd; ++rank) {
     add(winograd_cycles(spec, form, rank), true, rank);
   }
   std::ranges::stable_sort(all, {}, &Candidate::cycles);
@@ -167,13 +167,9 @@ std::optional<Work> make_conv(const NodeSpec& spec) {
   if (activation != nullptr && !is_unary(activation)) return std::nullopt;
   PackedConv conv{tile_product(spec, form), element_of(spec, form), {}};
   if (spec.in_half && conv.element) {
-    if (auto work = make_matrix(conv.product, conv_arguments(spec), spec.device)) {
-      if (spec.rank > 0) return std::nullopt;
-      work->tables.push_back([product = conv.product, element = conv.element] {
-        return matrix_table(product, element);
-      });
-      return work;
-    }
+    std::vector<Work> ways = conv_matrix_ways(spec, form, conv);
+    if (spec.rank < ways.size()) return std::move(ways[spec.rank]);
+    if (!ways.empty()) return std::nullopt;
   }
   if (!conv.element) conv.pack = pack_launch(spec, form);
   if (auto phased = phased_conv(spec, form)) conv = *std::move(phased);

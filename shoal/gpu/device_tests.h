@@ -399,6 +399,25 @@ TEST_P(GpuDevice, ConvolvesByWinograd) {
   }
 }
 
+// Where the device has matrix units, they do without.
+TEST_P(GpuDevice, ConvolvesByWinogradInHalf) {
+  const Graph graph = parsed(R"(
+    input x f32[1,128,33,32]
+    const w f32[96,128,3,3] = random(1)
+    c = Conv(x, w) pads=[1,1,1,1]
+    y = Relu(c)
+    output y)");
+  const auto device =
+      device_of({.precision = GpuPrecision::kF16, .local_memory = GpuLocalMemory::kOn});
+  const auto executable = device->compile(graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  const std::string kernel = (*executable)->kernel_of(0).name;
+  EXPECT_TRUE(kernel == "winograd" || kernel.starts_with("matrix")) << kernel;
+  const Tensor x = random_tensor({1, 128, 33, 32});
+  const Tensor want = answers(**make_cpu_device()->compile(graph), x)[0];
+  expect_near(answers(**executable, x)[0], want, 2e-3f * largest(want));
+}
+
 // An attention of 9 queries to 130 keys, under a mask of [1, 130].
 inline ValueId add_attention(Graph& graph, ValueId q, int64_t width, bool tokens_first,
                              const Tensor& mask) {

@@ -21,8 +21,8 @@ Status add_steps(const PlanOptions& options, const Ranks& ranks, Plan& plan) {
       return Status(Code::kUnsupported,
                     place_of(plan.graph, node) + " is not for " + options.device_name);
     }
-    plan.steps.push_back(
-        {plan.launches.size(), work->launches.size(), in_half, std::move(work->tables)});
+    plan.steps.push_back({plan.launches.size(), work->launches.size(), in_half,
+                          std::move(work->tables), work->tables_in_f32});
     std::ranges::move(work->launches, std::back_inserter(plan.launches));
     plan.scratch = std::max(plan.scratch, work->scratch);
     plan.counters = std::max(plan.counters, work->counters);
@@ -107,7 +107,7 @@ Storage storage_of(const Plan& plan, size_t n, const Argument& argument) {
   if (argument.kind == Argument::Kind::kOutput) {
     return plan.storage[index_of(node.outputs[argument.index])];
   }
-  return argument.kind == Argument::Kind::kTable ? plan.table_storage(n) : kF32;
+  return argument.kind == Argument::Kind::kTable ? plan.table_storage(n) : argument.storage;
 }
 
 void choose_storage(const PlanOptions& options, Plan& plan) {
@@ -140,7 +140,9 @@ size_t Plan::bytes_of(ValueId id) const {
   return stored_bytes(graph[id].type, storage[index_of(id)]);
 }
 
-Storage Plan::table_storage(size_t node) const { return steps[node].in_half ? kF16 : kF32; }
+Storage Plan::table_storage(size_t node) const {
+  return steps[node].in_half && !steps[node].tables_in_f32 ? kF16 : kF32;
+}
 
 bool Plan::is_in_place(size_t node) const {
   const Node& of = graph.nodes()[node];

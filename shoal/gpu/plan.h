@@ -30,6 +30,7 @@ struct Plan {
     size_t first = 0, count = 0;  // launches; none: output 0 has the elements of input 0
     bool in_half = false;
     std::vector<std::function<Tensor()>> tables = {};  // constants beside the node's own
+    bool tables_in_f32 = false;                        // in half precision, too
   };
 
   Graph graph;

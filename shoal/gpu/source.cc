@@ -15,6 +15,9 @@ namespace {
 // of storage that every OpenCL has; arithmetic in it is an extension.
 //
 // SHARED is memory that groups of one launch write and read: FENCE is between, and NEXT counts.
+//
+// COPY8 copies eight halves to local memory, where the device can while it goes on: END_COPIES ends
+// a group of copies, and WAIT_FOR_COPIES waits for all groups but the last one.
 constexpr std::string_view kPrelude = R"(
 #define JOINED_(a, b) a##b
 #define JOINED(a, b) JOINED_(a, b)
@@ -37,6 +40,7 @@ constexpr std::string_view kPrelude = R"(
 #define ALIGNED_STORE4_F16(p, i, v) vstorea_half4_rte((v), 0, (p) + (i))
 #define BITS_F16(p, i) (((__global const ushort*)(p))[i])
 #define BITS8(p, i) (*(__global const uint4*)((p) + (i)))
+#define STORE_BITS8(p, i, v) (*(__global uint4*)((p) + (i)) = (v))
 #define GROUP(d) ((int)get_group_id(d))
 #define GROUPS(d) ((int)get_num_groups(d))
 #define ITEM(d) ((int)get_local_id(d))
@@ -47,15 +51,22 @@ constexpr std::string_view kPrelude = R"(
 #else
 #define FENCE mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
+#ifdef __NV_CL_C_VERSION
+#define COPY8(to, i, p, j) asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" : : "r"((uint)(size_t)((__local uint4*)(to) + (i))), "l"((ulong)((p) + (j))) : "memory")
+#define END_COPIES asm volatile("cp.async.commit_group;" : : : "memory")
+#define WAIT_FOR_COPIES asm volatile("cp.async.wait_group 1;" : : : "memory")
+#else
+#define COPY8(to, i, p, j) (LOCAL_BITS4(to, i) = BITS8(p, j))
+#define END_COPIES
+#define WAIT_FOR_COPIES
+#endif
 #define SHARED(p, i) (((volatile __global float*)(p))[i])
 #define NEXT(p, i) atomic_inc((p) + (i))
 #define LOCAL_ARRAY __local float*
 #define LOCAL(p, i) ((p)[i])
 #define LOCAL4(p, i) (((__local float4*)(p))[i])
-#define LOCAL_BITS2(p, i) (((__local uint2*)(p))[i])
 #define LOCAL_BITS4(p, i) (((__local uint4*)(p))[i])
 #define ZERO4 ((float4)(0.0f))
-#define PAIR(a, b) ((uint2)(a, b))
 #define SUM4(v) ((v).x + (v).y + (v).z + (v).w)
 #define TO_FLOAT(i) ((float)(i))
 #define UNROLL _Pragma("unroll")

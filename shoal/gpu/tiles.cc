@@ -230,22 +230,7 @@ std::string multiply_text(const Tile& tile, const TileProduct& product) {
   return text + (tile.depth > 8 ? "}\n}\n" : "}\n");
 }
 
-// The text that stores `count` neighbours of a row, of which the first is in column `j`.
-std::string store_row(const TileProduct& product, const std::string& sum, int64_t first,
-                      int64_t count) {
-  std::string text = "const int at_first = " + product.at + ";\nconst int j_first = j;\n";
-  text += count == 4 ? "float4 values;\n" : "";
-  for (int64_t lane = 0; lane < count; ++lane) {
-    text += "{\nconst int at = at_first + " + text_of(lane) + ";\nconst int j = j_first + " +
-            text_of(lane) + ";\nfloat value = " + sum + "." + kLanes[first + lane] + ";\n" +
-            product.finish +
-            (count == 4 ? std::string("values.") + kLanes[lane] + " = value;\n}\n"
-                        : "STORE(y, at, value);\n}\n");
-  }
-  return text + (count == 4 ? "ALIGNED_STORE4(y, at_first, values);\n" : "");
-}
-
-std::string store_text(const Tile& tile, const TileProduct& product) {
+std::string store_tile_text(const Tile& tile, const TileProduct& product) {
   const int64_t count = product.in_fours ? 4 : 1;
   std::string text;
   for (int64_t column = 0; column < tile.item_columns; column += count) {
@@ -254,9 +239,13 @@ std::string store_text(const Tile& tile, const TileProduct& product) {
             text_of(product.columns) + ") {\n" + product.column_setup +
             (product.is_stored.empty() ? "{\n" : "if (" + product.is_stored + ") {\n");
     for (int64_t row = 0; row < tile.item_rows; ++row) {
+      std::vector<std::string> values;
+      for (int64_t lane = column % 4; lane < column % 4 + count; ++lane) {
+        values.push_back(sum_name(row, column / 4) + "." + kLanes[lane]);
+      }
       text += "{\nconst int r = a_origin + down * 4 + " +
               text_of(row / 4 * tile.down() * 4 + row % 4) + ";\nif (r < " + text_of(product.rows) +
-              ") {\n" + store_row(product, sum_name(row, column / 4), column % 4, count) + "}\n}\n";
+              ") {\n" + store_text(product, values) + "}\n}\n";
     }
     text += "}\n}\n}\n";
   }
@@ -369,7 +358,7 @@ $join$finish)",
                  {"load", a.load(product.k) + b.load(product.k)},
                  {"multiply", multiply_text(tile, product)},
                  {"join", cut.parts == 1 ? "" : join_text(cut, product)},
-                 {"finish", store_text(tile, product)}});
+                 {"finish", store_tile_text(tile, product)}});
 }
 
 // Of few columns a tile is mostly empty. Where k is long, its parts side by side are worth that: on
@@ -400,6 +389,20 @@ Tensor tile_table(const TileProduct& product,
     }
   }
   return table;
+}
+
+std::string store_text(const TileProduct& product, std::span<const std::string> values) {
+  const bool in_fours = values.size() == 4;
+  std::string text = "const int at_first = " + product.at + ";\nconst int j_first = j;\n";
+  text += in_fours ? "float4 values;\n" : "";
+  for (size_t lane = 0; lane < values.size(); ++lane) {
+    const std::string number = std::to_string(lane);
+    text += "{\nconst int at = at_first + " + number + ";\nconst int j = j_first + " + number +
+            ";\nfloat value = " + values[lane] + ";\n" + product.finish +
+            (in_fours ? std::string("values.") + kLanes[lane] + " = value;\n}\n"
+                      : "STORE(y, at, value);\n}\n");
+  }
+  return text + (in_fours ? "ALIGNED_STORE4(y, at_first, values);\n" : "");
 }
 
 double tile_cycles(const TileProduct& product, const Capabilities& device, size_t rank) {

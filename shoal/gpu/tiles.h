@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "shoal/gpu/work.h"
@@ -17,6 +18,9 @@ struct TileOperand {
   bool along_k = false;  // neighbours in memory differ in k, not in row or column
   // `v` is a float4 of four rows, from `row` on, which exist.
   bool in_fours = false;
+  // Of b, for matrix.h: `load` is the place, in x_last, of the bits of eight k from `k` on, which
+  // exist. Of what `setup` computes from `column`, only the int `from` is kept.
+  bool in_eights = false;
 };
 
 // y[row, column] = sum_k a[row, k] b[k, column], of z = 0 ... batch - 1.
@@ -40,6 +44,10 @@ inline constexpr int64_t kMostDepth = 32;
 // are rows. `element` gives that of z, row and k.
 Tensor tile_table(const TileProduct& product,
                   const std::function<float(int64_t z, int64_t row, int64_t k)>& element);
+
+// Statements that store neighbours of row `r`, from column `j` on: one value, or four where they
+// are neighbours in y.
+std::string store_text(const TileProduct& product, std::span<const std::string> values);
 
 // About how many cycles of a unit a product takes on all of them; infinity where make_tiles() would
 // give nothing.

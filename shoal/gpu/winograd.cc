@@ -10,6 +10,11 @@
 // ones do not: the choice is by the cycles of the products and the bytes of the transforms, or by
 // measurement (tune.h).
 //
+// In half precision, x and y are stored in f16. Transforms are f32, because what is added up from
+// them is small beside them: with those of weights in f16, errors are 3e-3 of the largest y. It is
+// for devices without matrix units: those do the products of the window in less time than the bytes
+// of the tiles take.
+//
 // The gradient for x of a convolution of stride 1 is such a convolution, too (conv_form.h).
 #include "shoal/gpu/winograd.h"
 
@@ -308,6 +313,7 @@ std::optional<Work> make_winograd(const NodeSpec& spec, const ConvForm& form, si
                  spec.device, rank);
   if (!work || work->scratch > room(spec.device)) return std::nullopt;
   work->kernel = "winograd";
+  work->tables_in_f32 = true;
   work->launches.insert(work->launches.begin(), input_launch(spec, winograd));
   if (weights == nullptr) {
     work->launches.insert(work->launches.begin(), weight_launch(spec, winograd));

@@ -64,7 +64,8 @@ struct Argument {
   Kind kind = Kind::kInput;
   size_t index = 0;  // of the node's inputs or outputs, or of Work::tables
   std::string name;
-  Storage storage = Storage::kF32;  // of its elements
+  // Of its elements. The maker says it of scratch memory; of the others, the plan does.
+  Storage storage = Storage::kF32;
 };
 
 // An array of floats in local memory.
@@ -88,8 +89,9 @@ struct Work {
   std::vector<Launch> launches = {};
   // Constants beside the node's own, of f32 or i32; made when they are needed.
   std::vector<std::function<Tensor()>> tables = {};
-  int64_t scratch = 0;   // elements of f32, of a buffer that launches of this node share
-  int64_t counters = 0;  // ints that are 0 before and after each launch
+  int64_t scratch = 0;         // elements of f32, of a buffer that launches of this node share
+  int64_t counters = 0;        // ints that are 0 before and after each launch
+  bool tables_in_f32 = false;  // in half precision, too
 };
 
 // Nothing where a GPU leaves the node to another device: an operator or a type that it does not

@@ -149,7 +149,7 @@ Status read_capabilities(const OpenClOptions& options, Context& context) {
                           .groups_meet = nvidia > 0 || (type & CL_DEVICE_TYPE_CPU) != 0};
   context.alignment = static_cast<int64_t>(align) / 8;
   context.largest_buffer = static_cast<int64_t>(largest);
-  context.unified_memory = unified != CL_FALSE;
+  context.has_own_memory = unified == CL_FALSE && (type & CL_DEVICE_TYPE_GPU) != 0;
   return {};
 }
 
@@ -192,6 +192,11 @@ Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> a
   SHOAL_TRY(status_of(error, "opening a queue of " + chosen.description.name));
   context->profiling_queue = make_queue(CL_QUEUE_PROFILING_ENABLE);
   SHOAL_TRY(status_of(error, "opening a queue of " + chosen.description.name));
+  if (context->has_own_memory) {
+    constexpr size_t kPiece = size_t{1} << 20;
+    auto staging = Staging::make(api, context->context.get(), context->queue.get(), kPiece);
+    if (staging.ok()) context->staging = *std::move(staging);
+  }
   return std::shared_ptr<const Context>(std::move(context));
 }
 
@@ -229,6 +234,10 @@ Status Context::write(cl_mem buffer, const Tensor& tensor) const {
 
 Status Context::begin_write(cl_mem buffer, const Tensor& tensor) const {
   if (tensor.bytes().empty()) return {};
+  constexpr size_t kLarge = size_t{256} << 10;
+  if (staging && tensor.bytes().size() >= kLarge) {
+    return staging->write(buffer, tensor.bytes());
+  }
   return status_of(
       api->clEnqueueWriteBuffer(queue.get(), buffer, CL_FALSE, 0, tensor.bytes().size(),
                                 tensor.bytes().data(), 0, nullptr, nullptr),

@@ -13,6 +13,7 @@
 #include "shoal/opencl/handle.h"
 #include "shoal/opencl/kernels.h"
 #include "shoal/opencl/opencl.h"
+#include "shoal/opencl/staging.h"
 
 namespace shoal::opencl {
 
@@ -27,13 +28,14 @@ struct Context {
   OpenClPrecision precision = OpenClPrecision::kF32;
   std::vector<std::string> f32_layers;
   OpenClDescription description;
-  int64_t alignment = 1;       // of buffers, in bytes
-  int64_t largest_buffer = 0;  // in bytes
-  bool unified_memory = false;
+  int64_t alignment = 1;           // of buffers, in bytes
+  int64_t largest_buffer = 0;      // in bytes
+  bool has_own_memory = false;     // which the host does not share
   std::filesystem::path programs;  // empty: programs are not kept
   bool tunes = false;
   mutable gpu::SpareBuffers<BufferHandle> spare;
   mutable gpu::KnownKernels<Kernel> known;
+  std::unique_ptr<Staging> staging;  // null: large tensors are written as they are
 
   gpu::PlanOptions plan_options() const {
     return {capabilities, description.name, precision, f32_layers, alignment, tuning_file(), tunes};
@@ -47,7 +49,7 @@ struct Context {
   // A buffer with the elements of a tensor, those of f32 stored as this says.
   Result<BufferHandle> make_constant(const Tensor& tensor, gpu::Storage storage,
                                      std::string_view what) const;
-  // The buffer has room for the tensor. begin_write() does not wait: the tensor stays as it is
+  // The buffer has room for the tensor. begin_write() need not wait: the tensor stays as it is
   // until finish() returns. The others wait for what is in the queue before.
   Status write(cl_mem buffer, const Tensor& tensor) const;
   Status begin_write(cl_mem buffer, const Tensor& tensor) const;

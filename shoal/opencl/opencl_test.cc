@@ -13,6 +13,7 @@
 #include "shoal/devices/devices.h"
 #include "shoal/gpu/device_tests.h"
 #include "shoal/opencl/context.h"
+#include "shoal/opencl/executable.h"
 
 namespace shoal::opencl {
 namespace {
@@ -55,11 +56,32 @@ class OpenCl : public testing::Test {
   std::shared_ptr<Api> fake_;
 };
 
-// Half precision through fragments of matrices: taps of one channel after the other and of all
-// channels, sizes that no tile divides, groups, a residual in half, and an output that is renamed.
+// Images for matrix units: those of a real device are for larger products than emulated ones.
+int64_t images_for_units() {
+  const auto devices = describe_devices(*faults.real);
+  return (*devices)[0].platform.find("NVIDIA") == std::string::npos ? 2 : 64;
+}
+
+const OpenClOptions kByUnits{.precision = OpenClPrecision::kF16,
+                             .local_memory = OpenClLocalMemory::kOn,
+                             .matrix_units = OpenClMatrixUnits::kOn};
+
+void expect_as_on_the_cpu(Executable& executable, const Graph& graph, const Tensor& x) {
+  const std::vector<Tensor> want = answers(**make_cpu_device()->compile(graph), x);
+  const std::vector<Tensor> got = answers(executable, x);
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_near(got[i], want[i], 2e-3f * largest(want[i]));
+    EXPECT_FALSE(std::ranges::equal(got[i].bytes(), want[i].bytes())) << "that was not f16";
+  }
+}
+
+// Half precision through fragments of matrices: elements that are gathered and channels that come
+// last, sizes that no tile divides, groups, rows of y in fours and not, and an
+// output that is renamed.
 TEST_F(OpenCl, MultipliesByMatrixUnits) {
-  const Graph graph = parsed(R"(
-    input x f32[2,3,9,11]
+  const int64_t images = images_for_units();
+  const Graph graph = parsed("input x f32[" + std::to_string(images) + R"(,3,9,12]
     const w1 f32[64,3,3,3] = random(1)
     const b1 f32[64] = random(2)
     c = Conv(x, w1, b1) pads=[1,1,1,1]
@@ -69,28 +91,68 @@ TEST_F(OpenCl, MultipliesByMatrixUnits) {
     const w3 f32[130,72,1,1] = random(4)
     f = Conv(e, w3)
     g = Flatten(f)
+    const w4 f32[130,64,2,3] = random(5)
+    h = Conv(c, w4) pads=[0,2,1,2] dilations=[1,2]
     output d
     output f
-    output g)");
-  const Tensor x = counted({2, 3, 9, 11});
-  const std::vector<Tensor> want = reference_answers(graph, x);
-  const auto device = real_device({.precision = OpenClPrecision::kF16,
-                                   .local_memory = OpenClLocalMemory::kOn,
-                                   .matrix_units = OpenClMatrixUnits::kOn});
+    output g
+    output h)");
+  const auto device = real_device(kByUnits);
   const auto executable = device->compile(graph);
   ASSERT_TRUE(executable.ok()) << executable.status().message();
-  // Where the device has such units, they are for larger products.
-  const bool is_emulated =
-      (*describe_devices(*faults.real))[0].platform.find("NVIDIA") == std::string::npos;
-  for (const size_t node : {0u, 1u, 3u}) {
-    EXPECT_TRUE((*executable)->kernel_of(node).name == "matrix" || !is_emulated);
+  EXPECT_EQ((*executable)->kernel_of(0).name, "matrix");
+  EXPECT_EQ((*executable)->kernel_of(1).name, "matrix-last");
+  EXPECT_EQ((*executable)->kernel_of(3).name, "matrix");
+  EXPECT_EQ((*executable)->kernel_of(5).name, "matrix-wide-last");
+  expect_as_on_the_cpu(**executable, graph, random_tensor({images, 3, 9, 12}));
+}
+
+// All ways that tuning chooses from.
+TEST_F(OpenCl, MultipliesByMatrixUnitsInEachWay) {
+  const auto context = *open_context(faults.real, kByUnits);
+  const int64_t images = images_for_units();
+  const Graph graph = parsed("input x f32[" + std::to_string(images) + R"(,32,9,11]
+    const w f32[70,32,3,3] = random(1)
+    const b f32[70] = random(2)
+    c = Conv(x, w, b) pads=[1,1,1,1]
+    output c)");
+  const Tensor x = random_tensor({images, 32, 9, 11});
+  for (const auto& [rank, name] : std::initializer_list<std::pair<size_t, std::string>>{
+           {0, "matrix-wide-last"}, {1, "matrix-last"}, {2, "matrix-ahead-last"}, {3, "matrix"}}) {
+    SCOPED_TRACE(name);
+    const auto executable =
+        ClExecutable::compile(context, *make_plan(graph, context->plan_options(), {rank}));
+    ASSERT_TRUE(executable.ok()) << executable.status().message();
+    EXPECT_EQ((*executable)->kernel_of(0).name, name);
+    expect_as_on_the_cpu(**executable, graph, x);
   }
-  const std::vector<Tensor> got = answers(**executable, x);
-  for (size_t i = 0; i < want.size(); ++i) {
-    SCOPED_TRACE(i);
-    expect_near(got[i], want[i], 2e-3f * largest(want[i]));
-    EXPECT_FALSE(std::ranges::equal(got[i].bytes(), want[i].bytes())) << "that was not f16";
+  EXPECT_FALSE(make_plan(graph, context->plan_options(), {4}).ok());
+}
+
+// More pieces than there is pinned memory for, and tensors that change while they are on their way.
+TEST_F(OpenCl, WritesThroughPinnedMemory) {
+  const auto context = *open_context(faults.real, {});
+  const auto make = [&] {
+    return Staging::make(fake_, context->context.get(), context->queue.get(), 1000);
+  };
+  const auto staging = make();
+  ASSERT_TRUE(staging.ok()) << staging.status().message();
+  for (const int64_t count : {1, 250, 1000, 2503}) {
+    SCOPED_TRACE(count);
+    const auto buffer = *context->make_buffer(static_cast<size_t>(count) * 4, "x");
+    const Tensor want = random_tensor({count});
+    Tensor from = random_tensor({count}), got({DType::kF32, {count}});
+    ASSERT_TRUE((*staging)->write(buffer.get(), from.bytes()).ok());
+    std::ranges::fill(from.data<float>(), 0.0f);
+    ASSERT_TRUE(context->read(buffer, got).ok());
+    ops::expect_equal(got, want);
   }
+  fake_->clEnqueueMapBuffer = [](cl_command_queue, cl_mem, cl_bool, cl_map_flags, size_t, size_t,
+                                 cl_uint, const cl_event*, cl_event*, cl_int* error) -> void* {
+    *error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    return nullptr;
+  };
+  EXPECT_EQ(make().status().code(), Code::kExhausted);
 }
 
 TEST_F(OpenCl, NamesWhatIsMissing) {
