@@ -2,10 +2,10 @@
 // matrix several times, and the largest layers have thousands of rows.
 #include "shoal/base/matrix.h"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
-#include <cmath>
 
 namespace shoal {
 namespace {
@@ -96,9 +96,7 @@ void add_gram_of_rows(Matrix& sum, std::span<const float> x) {
 
 Result<EigenBasis> eigen_basis(const Matrix& symmetric) {
   SHOAL_CHECK(symmetric.rows() == symmetric.columns());
-  if (!std::ranges::all_of(symmetric.elements(), [](double x) { return std::isfinite(x); })) {
-    return invalid("a matrix has elements that are not finite");
-  }
+  if (!view(symmetric).allFinite()) return invalid("a matrix has elements that are not finite");
   EigenBasis basis{{}, Matrix(symmetric.rows(), symmetric.columns())};
   if (symmetric.rows() == 0) return basis;
   const Eigen::SelfAdjointEigenSolver<Dense<double>> solver(view(symmetric));
@@ -110,6 +108,19 @@ Result<EigenBasis> eigen_basis(const Matrix& symmetric) {
   std::ranges::reverse(basis.values);
   view(basis.vectors) = solver.eigenvectors().rowwise().reverse();
   return basis;
+}
+
+Result<Matrix> solved(const Matrix& a, const Matrix& b) {
+  SHOAL_CHECK(a.rows() == a.columns() && a.rows() == b.rows());
+  Matrix x(b.rows(), b.columns());
+  if (x.elements().empty()) return x;
+  if (!view(a).allFinite() || !view(b).allFinite()) {
+    return invalid("a matrix has elements that are not finite");
+  }
+  const Eigen::LLT<Dense<double>> factor(view(a));
+  view(x) = factor.solve(view(b));
+  if (factor.info() != Eigen::Success) return invalid("a matrix is not positive definite");
+  return x;
 }
 
 }  // namespace shoal

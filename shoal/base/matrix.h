@@ -70,4 +70,9 @@ struct EigenBasis {
 // iteration does not converge. REQUIRES: it is square.
 Result<EigenBasis> eigen_basis(const Matrix& symmetric);
 
+// The x of a x = b, by Cholesky. Only the lower half of a is read. Fails with kInvalidArgument
+// where a, which is symmetric, is not positive definite, or an element is not finite. REQUIRES: a
+// is square, and b has as many rows.
+Result<Matrix> solved(const Matrix& a, const Matrix& b);
+
 }  // namespace shoal

@@ -96,5 +96,18 @@ TEST(EigenBasis, OfNothingIsNothing) {
   EXPECT_TRUE(basis->values.empty());
 }
 
+TEST(Matrix, EquationsAreSolvedIfTheyArePositiveDefinite) {
+  std::mt19937 rng(6);
+  const Matrix square = gram(random_matrix(5, 9, rng)), x = random_matrix(5, 3, rng);
+  const auto found = solved(square, product(square, x));
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_LT(largest_difference(*found, x), 1e-10);
+  Matrix negative = square;
+  negative(2, 2) = -1;
+  EXPECT_EQ(solved(negative, x).status().code(), Code::kInvalidArgument);
+  negative(2, 2) = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(solved(negative, x).status().code(), Code::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace shoal

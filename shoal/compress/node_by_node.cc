@@ -11,14 +11,18 @@ struct Single {
   std::vector<ValueId> reads;  // in the order of the graph's inputs, each once
 };
 
-Result<Single> single_of(const Graph& graph, const Node& node) {
+Result<Single> single_of(const Graph& graph, const Node& node,
+                         const std::map<size_t, Tensor>& constants) {
   Single single;
   std::vector<ValueId> inputs;
-  for (ValueId id : node.inputs) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId id = node.inputs[i];
     if (id == kNoValue) {
       inputs.push_back(kNoValue);
     } else if (graph[id].constant) {
-      inputs.push_back(single.graph.add_constant(graph[id].name, *graph[id].constant));
+      const auto other = constants.find(i);
+      inputs.push_back(single.graph.add_constant(
+          graph[id].name, other == constants.end() ? *graph[id].constant : other->second));
     } else {
       size_t place = 0;
       while (place < single.reads.size() && single.reads[place] != id) ++place;
@@ -52,7 +56,8 @@ std::vector<size_t> last_readers(const Graph& graph) {
 }  // namespace
 
 Status run_node_by_node(const Graph& graph, Device& device,
-                        const std::vector<std::vector<Tensor>>& examples, const AfterNode& after) {
+                        const std::vector<std::vector<Tensor>>& examples, const AfterNode& after,
+                        const BeforeNode& before) {
   const std::vector<size_t> last = last_readers(graph);
   std::vector<std::vector<Tensor>> values(graph.value_count());  // per example
   for (const std::vector<Tensor>& inputs : examples) {
@@ -62,7 +67,13 @@ Status run_node_by_node(const Graph& graph, Device& device,
   }
   for (size_t index = 0; index < graph.nodes().size(); ++index) {
     const Node& node = graph.nodes()[index];
-    SHOAL_ASSIGN(const Single single, single_of(graph, node));
+    std::map<size_t, Tensor> constants;
+    if (before) {
+      const ValueId first = node.inputs.empty() ? kNoValue : node.inputs[0];
+      constants = before(
+          node, first == kNoValue ? std::span<const Tensor>() : values[static_cast<size_t>(first)]);
+    }
+    SHOAL_ASSIGN(const Single single, single_of(graph, node, constants));
     SHOAL_ASSIGN(const std::unique_ptr<Executable> executable, device.compile(single.graph));
     for (size_t example = 0; example < examples.size(); ++example) {
       std::vector<Tensor> inputs, outputs(node.outputs.size());
@@ -72,7 +83,7 @@ Status run_node_by_node(const Graph& graph, Device& device,
         values[static_cast<size_t>(node.outputs[i])].push_back(std::move(outputs[i]));
       }
     }
-    after(node, values[static_cast<size_t>(node.outputs[0])]);
+    if (after) after(node, values[static_cast<size_t>(node.outputs[0])]);
     for (ValueId id : node.inputs) {
       if (id != kNoValue && last[static_cast<size_t>(id)] == index) {
         values[static_cast<size_t>(id)].clear();

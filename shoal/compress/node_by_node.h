@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -14,10 +15,15 @@ namespace shoal::compress {
 
 // Called after each node with its first output of each example, whose elements it may change.
 using AfterNode = std::function<void(const Node& node, std::span<Tensor> outputs)>;
+// Called before each node with its first input of each example, none if that is a constant. Gives
+// the constants that the node is to have in place of its own, by input.
+using BeforeNode =
+    std::function<std::map<size_t, Tensor>(const Node& node, std::span<const Tensor> inputs)>;
 
-// Values are kept until their last reader ran. Fails as the device does. REQUIRES: each example has
-// the graph's inputs, in its order.
+// Either may be empty. Values are kept until their last reader ran. Fails as the device does.
+// REQUIRES: each example has the graph's inputs, in its order.
 Status run_node_by_node(const Graph& graph, Device& device,
-                        const std::vector<std::vector<Tensor>>& examples, const AfterNode& after);
+                        const std::vector<std::vector<Tensor>>& examples, const AfterNode& after,
+                        const BeforeNode& before = {});
 
 }  // namespace shoal::compress

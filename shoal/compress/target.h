@@ -27,6 +27,8 @@ struct Target {
   double macs = 1;        // as Size says, and so are the others
   double parameters = 1;  // see macs
   double bytes = 1;       // see macs
+
+  friend bool operator==(const Target&, const Target&) = default;
 };
 
 // The target of a text such as "macs=0.5" or "macs=20e6,parameters=0.3". Fails with

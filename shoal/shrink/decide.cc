@@ -59,7 +59,10 @@ class Decider {
     return {};
   }
 
+  // Sizes that are to be met beside the time are met in each round, too, by what is worth least
+  // after that: it then has less to do for the time in the next round.
   Status by_time(const LatencyTable& table) {
+    SHOAL_ASSIGN(const compress::Size size, compress::size_without(one_.graph, groups_, {}));
     const double before = table.ms(all_kept(groups_));
     const TimeTarget& time = *options_.time;
     const double most = std::min(time.share > 0 ? time.share * before : time.ms, before);
@@ -70,6 +73,8 @@ class Decider {
       SHOAL_ASSIGN(std::vector<size_t> units,
                    choose_by_time(groups_, worth, table, now, gone(),
                                   by_loss() ? Order::kPerMillisecond : Order::kWorth));
+      SHOAL_ASSIGN(units, with_more(std::move(units), worth,
+                                    compress::part_way(time.besides, size, part_of(round))));
       rounds_.push_back({.units = std::move(units)});
     }
     return {};
@@ -91,6 +96,18 @@ class Decider {
   bool by_loss() const {
     return options_.importance == Importance::kTaylor ||
            options_.importance == Importance::kLasso || options_.importance == Importance::kHoyer;
+  }
+
+  // These units, and as many more as the target demands.
+  Result<std::vector<size_t>> with_more(std::vector<size_t> units, std::vector<double> worth,
+                                        const compress::Target& target) const {
+    if (target == compress::Target()) return units;
+    if (by_loss()) {
+      SHOAL_ASSIGN(worth, compress::per_saving(one_.graph, groups_, worth, target, units));
+    }
+    for (size_t unit : units) worth[unit] = -std::numeric_limits<double>::infinity();
+    SHOAL_ASSIGN(std::vector<size_t> more, compress::choose(one_.graph, groups_, worth, target));
+    return more.size() > units.size() ? std::move(more) : std::move(units);
   }
 
   // What other worths say does not change from round to round, so that each begins anew.

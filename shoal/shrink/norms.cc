@@ -8,15 +8,9 @@
 #include "shoal/passes/passes.h"
 
 namespace shoal::shrink {
-namespace {
-
-constexpr size_t kMostExamples = 128;  // ranges and moments hardly change after some dozens
-
-}  // namespace
-
 compress::CalibrationData spread_examples(const Graph& network, const Dataset& examples,
-                                          const fit::TrainingOptions& recipe) {
-  const size_t count = std::min(kMostExamples, examples.size());
+                                          const fit::TrainingOptions& recipe, size_t most) {
+  const size_t count = std::min(most, examples.size());
   return {count,
           [count, &examples, prepare = fit::images_for(network, recipe.preprocess)](
               size_t index) -> Result<std::vector<Tensor>> {
@@ -44,7 +38,8 @@ Result<Learner> with_norms(Device& device, const NetworkForBatch& network, const
 NetworkForBatch with_folded_norms(NetworkForBatch network) {
   return [network = std::move(network)](int64_t batch) -> Result<LoadedGraph> {
     SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, passes::fold_batch_norm(loaded.graph));
+    SHOAL_ASSIGN(const Graph folded, passes::fold_batch_norm(loaded.graph));
+    SHOAL_ASSIGN(loaded.graph, passes::remove_dead_code(folded));  // products as they were
     return loaded;
   };
 }

@@ -10,10 +10,10 @@
 
 namespace shoal::shrink {
 
-// Some of the examples, spread over all of them, as `network` for one example takes them.
-// `examples` outlives the result.
+// Some of the examples, at most so many, spread over all of them, as `network` for one example
+// takes them. Ranges and moments hardly change after some dozens. `examples` outlives the result.
 compress::CalibrationData spread_examples(const Graph& network, const Dataset& examples,
-                                          const fit::TrainingOptions& recipe);
+                                          const fit::TrainingOptions& recipe, size_t most = 128);
 
 // A network as it learns.
 struct Learner {

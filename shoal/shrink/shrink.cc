@@ -20,6 +20,7 @@
 #include "shoal/shrink/methods.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/norms.h"
+#include "shoal/shrink/refitted.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/sensitivity.h"
 #include "shoal/shrink/steps.h"
@@ -167,18 +168,23 @@ class Run {
     return std::move(fresh.decision);
   }
 
-  NetworkForBatch remaining(const NetworkForBatch& network, std::vector<size_t> units) const {
-    return drops_blocks() ? without_blocks(network, std::move(units))
-                          : without(network, std::move(units));
+  // A network without units or blocks.
+  Result<Learner> remaining(const Learner& whole, const std::vector<size_t>& units) const {
+    if (drops_blocks()) return Learner{without_blocks(whole.network, units), whole.has_new_norms};
+    if (!options_.refit) return Learner{without(whole.network, units), whole.has_new_norms};
+    SHOAL_ASSIGN(RefittedLearner refitted, shrink::refitted(devices_.learns, whole, units,
+                                                            *data_.data.training, options_.recipe));
+    for (const std::string& layer : refitted.left) note("not refitted: " + layer);
+    return std::move(refitted.learner);
   }
 
   Result<Smaller> without_units(const Graph& one, const std::vector<size_t>& units) const {
     const Weights& learned = steps_->weights();
-    const NetworkForBatch& before = learner_.network;
-    return Smaller{
-        {remaining(learned.empty() ? before : with_weights(before, learned), units),
-         learner_.has_new_norms},
-        drops_blocks() ? removed_blocks(one, units) : removed_by(one, decision_.groups, units)};
+    Learner whole = learner_;
+    if (!learned.empty()) whole.network = with_weights(std::move(whole.network), learned);
+    SHOAL_ASSIGN(Learner left, remaining(whole, units));
+    return Smaller{std::move(left), drops_blocks() ? removed_blocks(one, units)
+                                                   : removed_by(one, decision_.groups, units)};
   }
 
   // Norms are put behind factors, not kept behind layers: each factor is a layer that learns.
@@ -217,10 +223,8 @@ class Run {
     const std::vector<size_t> drawn = drops_blocks()
                                           ? drawn_blocks(one.graph, removal.units.size(), seed)
                                           : drawn_instead(decision_.groups, removal.units, seed);
-    parts_.push_back({Role::kRandom,
-                      "random removal",
-                      {remaining(learner_.network, drawn), learner_.has_new_norms},
-                      macs});
+    SHOAL_ASSIGN(Learner random, remaining(learner_, drawn));
+    parts_.push_back({Role::kRandom, "random removal", std::move(random), macs});
     return {};
   }
 

@@ -49,6 +49,7 @@ Result<TimeTarget> parse_time(std::string_view text) {
 }
 
 Status check(const TimeTarget& time) {
+  SHOAL_TRY(compress::check(time.besides));
   // Also refuses NaN and infinity.
   if (time.share == 0 && time.ms > 0 && time.ms <= 1e9) return {};
   if (time.ms == 0 && time.share > 0 && time.share <= 1) return {};
@@ -80,6 +81,9 @@ Status check_method(const ShrinkOptions& options) {
   }
   if (!factorises(options.importance)) return {};
   if (!options.device.empty()) return invalid("svd and tucker are timed here, not for a device");
+  if (options.time && options.time->besides != compress::Target()) {
+    return invalid("svd and tucker take a time or sizes, not both");
+  }
   if (!options.time && options.target.units < 1) return invalid("svd and tucker remove no units");
   return {};
 }
@@ -113,17 +117,28 @@ fit::TrainingOptions usual_recipe() {
 }
 
 Status set_target(std::string_view text, ShrinkOptions& options) {
-  const bool has_time = text.starts_with(kTime) || text.find(",ms=") != text.npos;
-  if (!has_time) {
+  std::optional<TimeTarget> time;
+  std::optional<std::string> sizes;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, comma - begin);
+    begin = comma + 1;
+    if (!part.starts_with(kTime)) {
+      sizes = (sizes ? *sizes + "," : "") + std::string(part);
+      continue;
+    }
+    if (time) return invalid("there are two times in " + std::string(text));
+    SHOAL_ASSIGN(time, parse_time(part));
+  }
+  if (!time) {
     options.time.reset();
     SHOAL_ASSIGN(options.target, compress::parse_target(text));
     return {};
   }
-  if (text.find(',') != text.npos) {
-    return invalid("ms is a target by itself, not beside others: " + std::string(text));
+  if (sizes) {
+    SHOAL_ASSIGN(time->besides, compress::parse_target(*sizes));
   }
-  SHOAL_ASSIGN(const TimeTarget time, parse_time(text));
-  SHOAL_TRY(check(time));
+  SHOAL_TRY(check(*time));
   options.time = time;
   return {};
 }

@@ -46,10 +46,11 @@ std::optional<Importance> find_importance(std::string_view name);
 std::string_view name_of(Teacher teacher);
 std::optional<Teacher> find_teacher(std::string_view name);
 
-// How long a run for one example may take. One of the two is above 0.
+// How long a run for one example may take. One of the first two is above 0.
 struct TimeTarget {
-  double ms = 0;     // milliseconds
-  double share = 0;  // of the time that the given network takes, at most 1
+  double ms = 0;                  // milliseconds
+  double share = 0;               // of the time that the given network takes, at most 1
+  compress::Target besides = {};  // sizes to be met, too
 
   friend bool operator==(const TimeTarget&, const TimeTarget&) = default;
 };
@@ -78,6 +79,9 @@ struct ShrinkOptions {
   // Every network learns with batch norms behind its convolutions, folded in what is written;
   // false: with those that it was given with.
   bool norms = true;
+  // After units went, layers that read them are refitted to what they gave (compress/refit.h);
+  // false: they keep what is left of their weights.
+  bool refit = true;
   bool controls = false;  // train the smaller network from scratch and after random removal, too
   // How each network learns: epochs, batch, seed, rate, augmentation, share to hold out for
   // choosing. Files, model, teacher and patience in it are not read.
@@ -100,9 +104,9 @@ bool factorises(Importance importance);
 // The usual recipe: a short warm-up, then a cosine; half of the loss is about the teacher.
 fit::TrainingOptions usual_recipe();
 
-// Sets the target by a text: "ms=0.2" for milliseconds, "ms=0.5x" for a share of the time, or what
-// compress::parse_target() takes. Fails with kInvalidArgument for another text, and for a time
-// beside another target: how many milliseconds a network takes follows from its size.
+// Sets the target by a text: "ms=0.2" for milliseconds, "ms=0.5x" for a share of the time, what
+// compress::parse_target() takes, or both: "ms=0.5x,macs=0.5". Fails with kInvalidArgument for
+// another text, and for two times.
 Status set_target(std::string_view text, ShrinkOptions& options);
 
 // Fails with kInvalidArgument if options contradict each other or have no meaning.

@@ -56,11 +56,14 @@ std::string settings_of(const ShrinkOptions& options, const Graph& network) {
                          ",\"int8\":" + (options.int8 ? "true" : "false") +
                          ",\"int8_epochs\":" + std::to_string(options.int8_epochs) +
                          ",\"norms\":" + (options.norms ? "true" : "false") +
+                         ",\"refit\":" + (options.refit ? "true" : "false") +
                          ",\"teacher\":" + json_text(name_of(options.teacher)) +
                          ",\"device\":" + json_text(options.device) +
                          ",\"max_drop\":" + json_number(options.max_drop) + ",\"target\":";
   if (options.time) {
-    settings += numbers({options.time->ms, options.time->share});
+    const compress::Target& besides = options.time->besides;
+    settings += numbers({options.time->ms, options.time->share, besides.units, besides.macs,
+                         besides.parameters, besides.bytes});
   } else {
     settings += numbers({target.units, target.macs, target.parameters, target.bytes});
   }

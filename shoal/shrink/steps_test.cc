@@ -39,6 +39,7 @@ TEST_F(Resuming, GivesTheSameFileAfterAnyStep) {
   ShrinkOptions whole = resumable(false);
   whole.controls = true;
   whole.teacher = Teacher::kControl;
+  whole.refit = true;
   const auto expected = run(whole);
   ASSERT_TRUE(expected.ok()) << expected.status().message();
   const std::string bytes = written();
@@ -106,6 +107,7 @@ TEST_F(Resuming, RefusesARunOfOtherSettings) {
   says("target", [](ShrinkOptions& how) { how.target.macs = 0.6; });
   says("target", [](ShrinkOptions& how) { how.target.bytes = 0.6; });
   says("target", [](ShrinkOptions& how) { how.time = {{.share = 0.5}}; });
+  says("refit", [](ShrinkOptions& how) { how.refit = true; });
   says("device", [](ShrinkOptions& how) { how.device = "pi4"; });
   says("max_drop", [](ShrinkOptions& how) { how.max_drop = 1; });
   says("method", [](ShrinkOptions& how) { how.importance = Importance::kRandom; });

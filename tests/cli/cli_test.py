@@ -254,8 +254,10 @@ def test_shrink_meets_a_time_on_a_device(tmp):
     result = json.loads(shoal(*words, "--target", "ms=0.6x", "--device", "pi4").stdout.splitlines()[-1])
     assert result["device"] == "pi4" and result["ms_predicted"] <= 0.6 * result["ms_predicted_before"], result
     assert result["ms"] > 0 and result["macs"] < result["macs_before"], result
-    message = shoal(*words, "--target", "ms=0.6,macs=0.5", expect=2).stderr
-    assert "ms is a target by itself" in message, message
+    result = json.loads(shoal(*words, "--target", "ms=0.9x,macs=0.4", "--device", "pi4").stdout.splitlines()[-1])
+    assert result["ms_predicted"] <= 0.9 * result["ms_predicted_before"], result
+    assert result["macs"] <= 0.4 * result["macs_before"], result
+    assert "two times" in shoal(*words, "--target", "ms=0.6,ms=0.5x", expect=2).stderr
     assert "at least" in shoal(*words, "--target", "ms=1e-6", "--device", "pi4", expect=3).stderr
 
 

@@ -93,6 +93,8 @@ void ShrinkFlags::add_to(Command& command) {
                      "Train the smaller network from scratch and after random removal, too");
   shrinking.add_flag("--no-norms", no_norms,
                      "Learn without batch norms behind convolutions that were given without");
+  shrinking.add_flag("--no-refit", no_refit,
+                     "Leave weights as they were where units that they read are removed");
   shrinking.add_setting("--seconds", options.measure_seconds,
                         "To measure the time of each network for", not_negative());
   shrinking.add_option("--max-drop", options.max_drop,
@@ -122,6 +124,7 @@ Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
       *shrink::find_importance(std::string_view(method).substr(0, method.size() - behind));
   all.teacher = *shrink::find_teacher(teacher);
   all.norms = !no_norms;
+  all.refit = !no_refit;
   all.sensitivity = !train.report.empty();
   all.out = train.options.out;
   all.steps = std::filesystem::path(all.out).replace_extension(".steps");
@@ -159,6 +162,7 @@ std::vector<config::Setting> ShrinkFlags::settings() {
           {"distill", &distill, {}, 0.01, 1},
           {"temperature", &temperature},
           {"no-norms", &no_norms},
+          {"no-refit", &no_refit},
           {"controls", &options.controls},
           {"seconds", &options.measure_seconds, {}, 0, 3600},
           {"max-drop", &options.max_drop, {}, 0, 100},

@@ -19,6 +19,7 @@ struct ShrinkFlags {
   size_t variants = 0;            // 0: one network, no catalog
   float distill = 0.5F, temperature = 4;
   bool no_norms = false;
+  bool no_refit = false;
   std::string recipe, write_recipe;  // files; empty: none
   std::string train_device;          // empty: train.model's
 

@@ -1,0 +1,48 @@
+// Refitting after removal: reconstruction as in channel pruning (He et al. 2017). A layer that can
+// no longer read all that it read gets the weights which give, from what is left, what it gave in
+// the whole network. Over examples, with x what it reads in the smaller network and y what it gave
+// in the whole one,
+//
+//   W' = argmin sum ||y - W' x||² + sum over j of lambda_j ||W'_j - W_j||²
+//      = W + R Xᵀ (X Xᵀ + diag(lambda))^-1,   R = Y - W X,
+//
+// lambda_j being a small share of the energy of feature j. A bias is the weight of a feature that
+// is always 1. Layers come first to last, each behind those that are refitted already, so that
+// errors do not add up. The error on what is looked at never rises.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/compress/calibration.h"
+#include "shoal/compress/groups.h"
+#include "shoal/device/device.h"
+#include "shoal/graph/graph.h"
+
+namespace shoal::compress {
+
+// A layer that got other weights: the sum of ||y - W x||² over what was looked at.
+struct LayerFit {
+  std::string layer;  // the name of its output
+  double before = 0, after = 0;
+};
+
+// What remove(graph, groups, units) should have.
+struct Refitted {
+  std::map<std::string, Tensor> weights;  // by name, biases among them
+  std::vector<LayerFit> layers;           // in the graph's order
+  // The products that read something else and keep their weights, with the reason: a line each.
+  std::vector<std::string> left;
+};
+
+// Looks at places of all examples, whose values must fit into memory. Convolutions of one group,
+// Gemm and MatMul with weights that nobody else reads are refitted; with a bias only if they have
+// one. Fails as remove(), the examples and the device do. REQUIRES: `groups` are those of the
+// graph, and examples have its inputs.
+Result<Refitted> refit(const Graph& graph, const Groups& groups, std::span<const size_t> units,
+                       const CalibrationData& examples, Device& device);
+
+}  // namespace shoal::compress
