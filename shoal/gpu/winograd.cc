@@ -11,9 +11,9 @@
 // measurement (tune.h).
 //
 // In half precision, x and y are stored in f16. Transforms are f32, because what is added up from
-// them is small beside them: with those of weights in f16, errors are 3e-3 of the largest y. It is
-// for devices without matrix units: those do the products of the window in less time than the bytes
-// of the tiles take.
+// them is small beside them: with those of weights in f16, errors are above 2e-3 of the largest y.
+// It is for devices without matrix units: those do the products of the window in less time than the
+// bytes of the tiles take.
 //
 // The gradient for x of a convolution of stride 1 is such a convolution, too (conv_form.h).
 #include "shoal/gpu/winograd.h"
