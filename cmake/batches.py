@@ -3,8 +3,9 @@
 
 Prints a line of paths for each batch of two or more. Sources of a batch share one scope, in which the names of their
 anonymous namespaces would meet: so no two are put together of which one declares a name for itself, or a macro, that
-occurs anywhere in the other or in headers of its folder, or that any header declares which the other includes. What a
-source declares is found by its braces, not by a parser of C++; what is missed is an error of the compiler, not
+the other may mean: a name that it declares, or calls, or writes as types and constants are written; or one that a
+header of its folder has so, or that any header declares which it includes. The same alias in both is no conflict. What
+a source declares is found by its braces, not by a parser of C++; what is missed is an error of the compiler, not
 another program.
 """
 import functools
@@ -21,20 +22,27 @@ MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 NAMESPACE = re.compile(r"(?:inline\s+)?namespace(\s+[\w:]+)?")
 TYPE = re.compile(r"(?:template\s*<[^{]*>\s*)?(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)")
 NOT_NAMES = {"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "INSTANTIATE_TEST_SUITE_P", "alignas", "decltype", "operator"}
-# Such sources include themselves, or bring all names of a namespace.
-ALONE = re.compile(r"foreach_target\.h|^\s*using namespace", re.M)
+WORD = re.compile(r"[A-Za-z_]\w*")
+# Other words are variables and members, which hide what others declare.
+MEANT = re.compile(r"(?<![\w.>:~])(?:[A-Za-z_]\w*(?=\s*\(|::)|(?:[A-Z]|k[A-Z])\w*)")
+ALIAS = re.compile(r"(?:using|namespace)\s+(\w+)\s*=\s*(.+)", re.S)
+ALONE = re.compile(r"foreach_target\.h")  # such sources include themselves
+# Namespaces whose names a source sees. Those of literals have none that others could have.
+BROUGHT = re.compile(r"^\s*using namespace (?!std::chrono_literals)([\w:]+)", re.M)
 
 
 def names_of(declaration):
     """The names that a declaration declares."""
-    if match := TYPE.match(declaration):
+    if declaration.startswith("using namespace"):
+        return []
+    if match := TYPE.match(declaration) or ALIAS.match(declaration):
         return [match.group(1)]
     before = declaration.split("=")[0]
     for call in re.findall(r"(\w+)\s*\(", before):
         if call not in NOT_NAMES:
             return [call]
     # Constants: a = 1, b = 2.
-    return re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$", before) + re.findall(r",\s*(\w+)\s*=", declaration)
+    return re.findall(r"\b([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$", before) + re.findall(r",\s*(\w+)\s*=", declaration)
 
 
 def declarations(code):
@@ -61,17 +69,23 @@ class File:
         code = LITERALS.sub(" ", text)
         self.path = path
         self.alone = bool(ALONE.search(text))
-        self.words = set(re.findall(r"[A-Za-z_]\w*", code))
+        self.words = set(WORD.findall(code))
         self.includes = [found for name in INCLUDE.findall(text) if (found := header(path.parent, name))]
-        self.own = set(MACRO.findall(code))  # what no other source sees
+        self.brought = set(BROUGHT.findall(code))
+        self.aliases = {}
+        self.macros = set(MACRO.findall(code))
+        self.own = set(self.macros)  # what no other source sees
         self.declared = set(self.own)
         for enumerators in ENUMERATORS.findall(code):
             self.own.update(re.findall(r"\w+", enumerators))
         for own, declaration in declarations(DIRECTIVES.sub("", code)):
             names = names_of(declaration)
             self.declared.update(names)
+            if alias := ALIAS.match(declaration):
+                self.aliases[alias.group(1)] = alias.group(2).split()
             if own or re.match(r"(?:static|constexpr|const|using)\b", declaration):
                 self.own.update(names)
+        self.meant = set(MEANT.findall(code)) | self.declared
 
 
 @functools.cache
@@ -90,18 +104,22 @@ class Source:
     def __init__(self, path):
         self.path = path
         file = file_at(pathlib.Path(path))
-        self.alone, self.own = file.alone, file.own
-        self.seen = set(file.words)
+        self.file, self.alone, self.own = file, file.alone, file.own
+        self.seen, self.aliases = set(file.meant), dict(file.aliases)
         headers, waiting = set(), list(file.includes)
         while waiting:
             one = waiting.pop()
             if one not in headers:
                 headers.add(one)
                 waiting += one.includes
-                self.seen |= one.words if one.path.parent == file.path.parent else one.declared
+                self.aliases = one.aliases | self.aliases
+                self.seen |= one.meant if one.path.parent == file.path.parent else one.declared
 
     def fits(self, other):
-        return not (self.own & other.seen or other.own & self.seen)
+        met = self.own & other.seen | other.own & self.seen
+        met |= self.file.macros & other.file.words | other.file.macros & self.file.words
+        return self.file.brought == other.file.brought and all(
+            name in self.aliases and self.aliases[name] == other.aliases.get(name) for name in met)
 
 
 def batches_of(sources, most):

@@ -31,11 +31,6 @@ if(SHOAL_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     add_link_options(-fuse-ld=lld)  # a quarter of the time, for more than a hundred programs
   endif()
-  if(SHOAL_SANITIZE STREQUAL thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # Of fences in Boost.Asio, which it does not understand; of an empty std::optional, whose value it
-    # takes for read once calls stand between.
-    add_compile_options(-Wno-tsan -Wno-maybe-uninitialized)
-  endif()
 endif()
 
 # For tests, programs and cold rooms: minutes less to compile on two cores; what takes time when they

@@ -20,7 +20,7 @@ std::vector<int64_t> chosen_by(const Tensor& condition) {
   return chosen;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_compress(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Types<bool>>(inputs[1]));
   SHOAL_TRY(require_rank(inputs[1], 1));
   const auto& [dtype, shape] = inputs[0].type;
@@ -33,14 +33,16 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{dtype, shape_of_slices(node, shape, std::ssize(chosen))}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_compress(const Node& node, std::span<const Tensor> inputs,
+                        std::span<Tensor> outputs) {
   const Slices slices = *slices_of(node, inputs[0].shape());
   copy_slices(slices, chosen_by(inputs[1]), inputs[0], outputs[0]);
 }
 
 // A kept slice may come from anywhere along the axis, so that axis stays whole. Without `axis` the
 // elements of the output have no place in the input's shape, and it cannot be split.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_compress(const Node& node, std::span<const Operand> inputs,
+                                   const Region& output) {
   if (!node.has("axis")) return std::nullopt;
   const Shape& shape = inputs[0].type.shape;
   const size_t axis = axis_in(node.integer("axis", 0), shape.rank());
@@ -57,9 +59,9 @@ SHOAL_RECORD(compress) = {.name = "Compress",
                           .min_inputs = 2,
                           .max_inputs = 2,
                           .value_inputs = 1 << 1,
-                          .infer = infer,
-                          .reference = reference,
-                          .split = split,
+                          .infer = infer_compress,
+                          .reference = reference_compress,
+                          .split = split_compress,
                           .linear = true,
                           .linear_time = true,
                           .gradient = permutation_gradient};

@@ -12,7 +12,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_concat(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require_given(inputs));
   SHOAL_TRY(require_same_type(inputs));
   TensorType type = inputs[0].type;
@@ -34,7 +34,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{type};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_concat(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Strides strides = strides_of(outputs[0].shape());
   const size_t axis = axis_in(node.integer("axis", 0), strides.rank());
   const size_t size = size_of(outputs[0].dtype());
@@ -47,7 +47,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // Each input contributes the part of it that falls into the region, which may be empty.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_concat(const Node& node, std::span<const Operand> inputs,
+                                 const Region& output) {
   const size_t axis = axis_in(node.integer("axis", 0), output.begin.rank());
   Tile tile{{}, output, node.attributes, {}};
   int64_t before = 0;
@@ -67,9 +68,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(concat) = {.name = "Concat",
                         .min_inputs = 1,
                         .max_inputs = kAnyNumber,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
+                        .infer = infer_concat,
+                        .reference = reference_concat,
+                        .split = split_concat,
                         .linear_time = true,
                         .gradient = concat_gradient};
 

@@ -13,7 +13,8 @@ Tensor value_of(const Node& node) {
   return attribute<Tensor>(node.attributes, "value", Tensor({DType::kF32, {1}}));
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_constant_of_shape(const Node& node,
+                                                        std::span<const Operand> inputs) {
   const Tensor value = value_of(node);
   SHOAL_TRY(require_single({true, value.type(), &value}));
   SHOAL_ASSIGN(std::vector<int64_t> dims, require_list(inputs[0]));
@@ -21,13 +22,15 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{value.dtype(), Shape(dims)}};
 }
 
-void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outputs) {
+void reference_constant_of_shape(const Node& node, std::span<const Tensor>,
+                                 std::span<Tensor> outputs) {
   const Tensor value = value_of(node);
   fill(outputs[0].bytes(), value.bytes().data(), size_of(value.dtype()));
 }
 
 // The tile has its own shape, so the list is replaced.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_constant_of_shape(const Node& node, std::span<const Operand> inputs,
+                                            const Region& output) {
   Tile tile{{Region::whole(inputs[0].type.shape)}, output, node.attributes, {}};
   tile.constants[0] = list_of(output.shape());
   return tile;
@@ -37,9 +40,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 SHOAL_RECORD(constant_of_shape) = {.name = "ConstantOfShape",
                                    .value_inputs = 1 << 0,
-                                   .infer = infer,
-                                   .reference = reference,
-                                   .split = split,
+                                   .infer = infer_constant_of_shape,
+                                   .reference = reference_constant_of_shape,
+                                   .split = split_constant_of_shape,
                                    .linear_time = true};
 
 }  // namespace shoal::ops

@@ -13,7 +13,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_cum_sum(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Numbers>(inputs[0]));
   SHOAL_TRY(require_single(inputs[1]));
   SHOAL_ASSIGN(const std::vector<int64_t> axis, require_ints(inputs[1]));
@@ -38,7 +38,8 @@ void accumulate_line(const T* x, T* y, int64_t n, int64_t step, bool exclusive) 
 }
 
 template <class Combine>
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_cum_sum(const Node& node, std::span<const Tensor> inputs,
+                       std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();  // [outer, n, inner]
   const size_t axis = axis_of(inputs[1], shape);
   const int64_t n = shape[axis];
@@ -59,7 +60,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 // Every element depends on the whole line along the axis, so that axis is never cut. It must be
 // known for that.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_cum_sum(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
   if (inputs[1].value == nullptr) return std::nullopt;
   const Shape& shape = inputs[0].type.shape;
   const size_t axis = axis_of(*inputs[1].value, shape);
@@ -75,9 +77,9 @@ SHOAL_RECORD(cum_prod) = {.name = "CumProd",
                           .min_inputs = 2,
                           .max_inputs = 2,
                           .value_inputs = 0b10,
-                          .infer = infer,
-                          .reference = reference<std::multiplies<>>,
-                          .split = split,
+                          .infer = infer_cum_sum,
+                          .reference = reference_cum_sum<std::multiplies<>>,
+                          .split = split_cum_sum,
                           .in_place = true,
                           .linear_time = true};
 
@@ -85,9 +87,9 @@ SHOAL_RECORD(cum_sum) = {.name = "CumSum",
                          .min_inputs = 2,
                          .max_inputs = 2,
                          .value_inputs = 0b10,
-                         .infer = infer,
-                         .reference = reference<std::plus<>>,
-                         .split = split,
+                         .infer = infer_cum_sum,
+                         .reference = reference_cum_sum<std::plus<>>,
+                         .split = split_cum_sum,
                          .linear = true,
                          .in_place = true,
                          .linear_time = true,

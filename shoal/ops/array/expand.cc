@@ -10,7 +10,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_expand(const Node&, std::span<const Operand> inputs) {
   SHOAL_ASSIGN(std::vector<int64_t> dims, require_list(inputs[1]));
   if (dims.size() > Shape::kMaxRank) return invalid("more than 8 dimensions");
   for (int64_t dim : dims) {
@@ -20,7 +20,7 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{TensorType{inputs[0].type.dtype, shape}};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_expand(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = outputs[0].shape();
   copy_strided(shape, size_of(inputs[0].dtype()),
                {inputs[0].bytes().data(), broadcast_strides(inputs[0].shape(), shape)},
@@ -28,7 +28,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 }
 
 // The tile is expanded to its own shape, so the list is replaced.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_expand(const Node& node, std::span<const Operand> inputs,
+                                 const Region& output) {
   Tile tile{{broadcast_region(inputs[0].type.shape, output), Region::whole(inputs[1].type.shape)},
             output,
             node.attributes,
@@ -38,8 +39,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }
 
 // A dimension of 1 stays: it takes that of the input.
-std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
-                               const Remainder& left) {
+std::optional<Settings> shrink_expand(const Node& node, std::span<const Operand> inputs,
+                                      const Remainder& left) {
   std::vector<int64_t> dims = *require_list(inputs[1]);
   const Remainder::Axes& axes = left.outputs[0];
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -54,10 +55,10 @@ SHOAL_RECORD(expand) = {.name = "Expand",
                         .min_inputs = 2,
                         .max_inputs = 2,
                         .value_inputs = 1 << 1,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
-                        .shrink = shrink,
+                        .infer = infer_expand,
+                        .reference = reference_expand,
+                        .split = split_expand,
+                        .shrink = shrink_expand,
                         .linear = true,
                         .linear_time = true,
                         .gradient = expand_gradient};

@@ -19,7 +19,7 @@ int64_t diagonal_of(const Node& node) {
   return std::clamp(node.integer("k", 0), -outside, outside);
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_eye_like(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require_rank(inputs[0], 2));
   if (!node.has("dtype")) return std::vector{inputs[0].type};
   SHOAL_ASSIGN(const int64_t number, require_integer(node, "dtype"));
@@ -27,7 +27,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{dtype, inputs[0].type.shape}};
 }
 
-void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outputs) {
+void reference_eye_like(const Node& node, std::span<const Tensor>, std::span<Tensor> outputs) {
   const Shape& shape = outputs[0].shape();
   const int64_t k = diagonal_of(node);
   visit<AllTypes>(outputs[0].dtype(), [&]<class T>() {
@@ -41,7 +41,8 @@ void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outp
 }
 
 // Element [i, j] of a tile is [i + row, j + column] of the whole, so k grows by row - column.
-std::optional<Tile> split(const Node& node, std::span<const Operand>, const Region& output) {
+std::optional<Tile> split_eye_like(const Node& node, std::span<const Operand>,
+                                   const Region& output) {
   Tile tile{{output}, output, node.attributes, {}};
   tile.attributes["k"] = diagonal_of(node) + output.begin[0] - output.begin[1];
   return tile;
@@ -50,9 +51,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand>, const Regi
 }  // namespace
 
 SHOAL_RECORD(eye_like) = {.name = "EyeLike",
-                          .infer = infer,
-                          .reference = reference,
-                          .split = split,
+                          .infer = infer_eye_like,
+                          .reference = reference_eye_like,
+                          .split = split_eye_like,
                           .linear_time = true,
                           .reads_types_only = true};
 

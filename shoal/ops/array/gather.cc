@@ -14,7 +14,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_gather(const Node& node, std::span<const Operand> inputs) {
   const Shape &data = inputs[0].type.shape, &indices = inputs[1].type.shape;
   SHOAL_ASSIGN(size_t axis, require_axis(node.integer("axis", 0), data.rank()));
   SHOAL_TRY(require_indices(inputs[1], std::array{data[axis]}));
@@ -26,7 +26,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{inputs[0].type.dtype, shape}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_gather(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   const Shape& data = inputs[0].shape();  // [outer, length, inner]
   const size_t axis = axis_in(node.integer("axis", 0), data.rank());
@@ -62,7 +62,8 @@ void narrow_to_indices(Region& data, size_t axis, const Region& indices, const T
 
 // The data stay whole along the axis if the indices are known only at run time. The other axes are
 // cut with the output, the indices too.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_gather(const Node& node, std::span<const Operand> inputs,
+                                 const Region& output) {
   Region data = Region::whole(inputs[0].type.shape), indices = Region::whole(inputs[1].type.shape);
   const size_t axis = axis_in(node.integer("axis", 0), data.begin.rank());
   const size_t index_rank = indices.begin.rank();
@@ -81,8 +82,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }
 
 // Constant indices are counted among what is left of the data.
-std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
-                               const Remainder& left) {
+std::optional<Settings> shrink_gather(const Node& node, std::span<const Operand> inputs,
+                                      const Remainder& left) {
   const Shape& data = inputs[0].type.shape;
   const size_t axis = axis_in(node.integer("axis", 0), data.rank());
   const std::vector<int64_t>& kept = left.inputs[0][axis];
@@ -102,10 +103,10 @@ std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs
 SHOAL_RECORD(gather) = {.name = "Gather",
                         .min_inputs = 2,
                         .max_inputs = 2,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
-                        .shrink = shrink,
+                        .infer = infer_gather,
+                        .reference = reference_gather,
+                        .split = split_gather,
+                        .shrink = shrink_gather,
                         .linear = true,
                         .linear_time = true,
                         .gradient = gather_gradient};

@@ -11,7 +11,8 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_gather_elements(const Node& node,
+                                                      std::span<const Operand> inputs) {
   const Shape &data = inputs[0].type.shape, &indices = inputs[1].type.shape;
   SHOAL_ASSIGN(size_t axis, require_axis(node.integer("axis", 0), data.rank()));
   SHOAL_TRY(require_rank(inputs[1], data.rank()));
@@ -26,7 +27,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{inputs[0].type.dtype, indices}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_gather_elements(const Node& node, std::span<const Tensor> inputs,
+                               std::span<Tensor> outputs) {
   const Shape &data = inputs[0].shape(), &shape = outputs[0].shape();
   const size_t axis = axis_in(node.integer("axis", 0), data.rank());
   Strides strides = strides_of(data);
@@ -52,7 +54,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // Cut along the other axes only, as in Gather.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_gather_elements(const Node& node, std::span<const Operand> inputs,
+                                          const Region& output) {
   Region data = output;
   const size_t axis = axis_in(node.integer("axis", 0), output.begin.rank());
   data.begin[axis] = 0;
@@ -65,9 +68,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(gather_elements) = {.name = "GatherElements",
                                  .min_inputs = 2,
                                  .max_inputs = 2,
-                                 .infer = infer,
-                                 .reference = reference,
-                                 .split = split,
+                                 .infer = infer_gather_elements,
+                                 .reference = reference_gather_elements,
+                                 .split = split_gather_elements,
                                  .linear = true,
                                  .linear_time = true,
                                  .gradient = gather_elements_gradient};

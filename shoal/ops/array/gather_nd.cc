@@ -23,7 +23,7 @@ Axes axes_of(const Node& node, const Shape& indices) {
           static_cast<size_t>(indices[indices.rank() - 1])};
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_gather_nd(const Node& node, std::span<const Operand> inputs) {
   const Shape &data = inputs[0].type.shape, &indices = inputs[1].type.shape;
   const int64_t given = node.integer("batch_dims", 0);
   const size_t least = std::min(data.rank(), indices.rank());
@@ -47,7 +47,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{inputs[0].type.dtype, shape}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_gather_nd(const Node& node, std::span<const Tensor> inputs,
+                         std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   const Shape &data = inputs[0].shape(), &shape = inputs[1].shape();
   const auto [batch, tuple] = axes_of(node, shape);
@@ -72,7 +73,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 // Output axes are [batch, positions, slice]. Batches cut both inputs, positions the indices, and
 // slices the data. The indexed axes of the data stay whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_gather_nd(const Node& node, std::span<const Operand> inputs,
+                                    const Region& output) {
   Region data = Region::whole(inputs[0].type.shape), indices = Region::whole(inputs[1].type.shape);
   const auto [batch, tuple] = axes_of(node, inputs[1].type.shape);
   const size_t positions = indices.begin.rank() - 1;
@@ -95,9 +97,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(gather_nd) = {.name = "GatherND",
                            .min_inputs = 2,
                            .max_inputs = 2,
-                           .infer = infer,
-                           .reference = reference,
-                           .split = split,
+                           .infer = infer_gather_nd,
+                           .reference = reference_gather_nd,
+                           .split = split_gather_nd,
                            .linear = true,
                            .linear_time = true,
                            .gradient = gather_nd_gradient};

@@ -20,14 +20,14 @@ void for_each_nonzero(const Tensor& tensor, F f) {
 }
 
 // A scalar gives [0, n] in ONNX, [1, n] in NumPy.
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_non_zero(const Node&, std::span<const Operand> inputs) {
   const auto rank = static_cast<int64_t>(inputs[0].type.shape.rank());
   int64_t n = 0;
   for_each_nonzero(*inputs[0].value, [&](int64_t) { ++n; });
   return std::vector{TensorType{DType::kI64, {rank, n}}};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_non_zero(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
   const int64_t n = outputs[0].shape()[1];
   int64_t* column = outputs[0].data<int64_t>().data();  // of [rank, n]
@@ -43,8 +43,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 SHOAL_RECORD(non_zero) = {.name = "NonZero",
                           .value_inputs = 1 << 0,
-                          .infer = infer,
-                          .reference = reference,
+                          .infer = infer_non_zero,
+                          .reference = reference_non_zero,
                           .linear_time = true};
 
 }  // namespace shoal::ops

@@ -23,7 +23,7 @@ Result<size_t> axis_of(const Node& node, const Shape& indices) {
   return require_axis(node.integer("axis", -1), indices.rank() + 1);
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_one_hot(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Numbers>(inputs[0]));
   const Shape &indices = inputs[0].type.shape, &values = inputs[2].type.shape;
   if (values != Shape{2}) return invalid("values has shape " + to_string(values) + ", not [2]");
@@ -37,7 +37,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{inputs[2].type.dtype, shape}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_one_hot(const Node& node, std::span<const Tensor> inputs,
+                       std::span<Tensor> outputs) {
   const Shape& shape = outputs[0].shape();  // [outer, depth, inner]
   const size_t axis = *axis_of(node, inputs[0].shape());
   const int64_t depth = shape[axis], inner = shape.count(axis + 1, shape.rank());
@@ -57,7 +58,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // The new axis is never cut: its length is `depth` in every tile.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_one_hot(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
   const size_t axis = *axis_of(node, inputs[0].type.shape);
   Region written = output, indices = Region::whole(inputs[0].type.shape);
   written.begin[axis] = 0;
@@ -78,9 +80,9 @@ SHOAL_RECORD(one_hot) = {.name = "OneHot",
                          .min_inputs = 3,
                          .max_inputs = 3,
                          .value_inputs = 1 << 1,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split,
+                         .infer = infer_one_hot,
+                         .reference = reference_one_hot,
+                         .split = split_one_hot,
                          .linear_time = true};
 
 }  // namespace shoal::ops

@@ -63,7 +63,7 @@ Result<std::vector<Pads>> pads_of(std::span<const Operand> inputs) {
   return pads;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_pad(const Node& node, std::span<const Operand> inputs) {
   SHOAL_ASSIGN(Mode mode, mode_of(node));
   SHOAL_ASSIGN(std::vector<Pads> pads, pads_of(inputs));
   TensorType type = inputs[0].type;
@@ -133,7 +133,7 @@ struct Padder {
   }
 };
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_pad(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   constexpr std::array<std::byte, 8> kZero{};
   const bool given = inputs.size() > 2 && inputs[2].defined();
@@ -167,7 +167,8 @@ Cut cut_of(int64_t length, const Pads& pads, int64_t begin, int64_t end) {
 
 // A constant border can be cut anywhere. The other modes read from afar, so an axis that they pad
 // stays whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_pad(const Node& node, std::span<const Operand> inputs,
+                              const Region& output) {
   const Shape& from = inputs[0].type.shape;
   const size_t rank = from.rank();
   const std::vector<Pads> pads = *pads_of(inputs);
@@ -203,8 +204,8 @@ int64_t count_in(std::span<const int64_t> indices, int64_t begin, int64_t end) {
 }
 
 // Pads count the indices of the border that are left, negative ones those that they remove.
-std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
-                               const Remainder& left) {
+std::optional<Settings> shrink_pad(const Node& node, std::span<const Operand> inputs,
+                                   const Remainder& left) {
   const Shape& from = inputs[0].type.shape;
   const std::vector<Pads> pads = *pads_of(inputs);
   std::vector<int64_t> begins, ends;
@@ -232,10 +233,10 @@ SHOAL_RECORD(pad_) = {.name = "Pad",
                       .min_inputs = 2,
                       .max_inputs = 4,
                       .value_inputs = 1 << 1 | 1 << 3,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split,
-                      .shrink = shrink,
+                      .infer = infer_pad,
+                      .reference = reference_pad,
+                      .split = split_pad,
+                      .shrink = shrink_pad,
                       .linear = true,
                       .linear_time = true,
                       .gradient = pad_gradient};

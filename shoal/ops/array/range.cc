@@ -31,7 +31,7 @@ double count_of(T start, T limit, T delta) {
   }
 }
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_range(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<RangeTypes>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
   for (const Operand& input : inputs) SHOAL_TRY(require_single(input));
@@ -50,7 +50,7 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{TensorType{dtype, {static_cast<int64_t>(count)}}};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_range(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   visit<RangeTypes>(inputs[0].dtype(), [&]<class T>() {
     // Unsigned, because an element times delta may leave int64 though the sum does not.
     using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
@@ -74,8 +74,8 @@ SHOAL_RECORD(range_) = {.name = "Range",
                         .min_inputs = 3,
                         .max_inputs = 3,
                         .value_inputs = 0b111,
-                        .infer = infer,
-                        .reference = reference,
+                        .infer = infer_range,
+                        .reference = reference_range,
                         .linear_time = true};
 
 }  // namespace shoal::ops

@@ -13,7 +13,7 @@
 namespace shoal::ops {
 namespace {
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_reshape(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   copy_all(inputs[0], outputs[0]);
 }
 
@@ -247,7 +247,7 @@ SHOAL_RECORD(reshape) = {.name = "Reshape",
                          .max_inputs = 2,
                          .value_inputs = 1 << 1,
                          .infer = infer_reshape,
-                         .reference = reference,
+                         .reference = reference_reshape,
                          .split = split_reshape,
                          .shrink = shrink_reshape,
                          .linear = true,
@@ -257,7 +257,7 @@ SHOAL_RECORD(reshape) = {.name = "Reshape",
 
 SHOAL_RECORD(flatten) = {.name = "Flatten",
                          .infer = infer_flatten,
-                         .reference = reference,
+                         .reference = reference_reshape,
                          .split = split_flatten,
                          .linear = true,
                          .in_place = true,
@@ -268,7 +268,7 @@ SHOAL_RECORD(squeeze) = {.name = "Squeeze",
                          .max_inputs = 2,
                          .value_inputs = 1 << 1,
                          .infer = infer_squeeze,
-                         .reference = reference,
+                         .reference = reference_reshape,
                          .split = split_squeeze,
                          .linear = true,
                          .in_place = true,
@@ -280,7 +280,7 @@ SHOAL_RECORD(unsqueeze) = {.name = "Unsqueeze",
                            .max_inputs = 2,
                            .value_inputs = 1 << 1,
                            .infer = infer_unsqueeze,
-                           .reference = reference,
+                           .reference = reference_reshape,
                            .split = split_unsqueeze,
                            .linear = true,
                            .in_place = true,

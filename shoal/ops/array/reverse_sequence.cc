@@ -22,7 +22,8 @@ Axes axes_of(const Node& node) {
           static_cast<size_t>(node.integer("batch_axis", 1))};
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_reverse_sequence(const Node& node,
+                                                       std::span<const Operand> inputs) {
   const Shape& shape = inputs[0].type.shape;
   if (shape.rank() < 2) return invalid("needs a time axis and a batch axis");
   const auto [time, batch] = axes_of(node);
@@ -37,7 +38,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{inputs[0].type};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_reverse_sequence(const Node& node, std::span<const Tensor> inputs,
+                                std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
   if (shape.count() == 0) return;
   const auto [time, batch] = axes_of(node);
@@ -61,7 +63,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // Every step may come from any other, so the time axis stays whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_reverse_sequence(const Node& node, std::span<const Operand> inputs,
+                                           const Region& output) {
   const auto [time, batch] = axes_of(node);
   Region sequences = output;
   sequences.begin[time] = 0;
@@ -75,9 +78,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(reverse_sequence) = {.name = "ReverseSequence",
                                   .min_inputs = 2,
                                   .max_inputs = 2,
-                                  .infer = infer,
-                                  .reference = reference,
-                                  .split = split,
+                                  .infer = infer_reverse_sequence,
+                                  .reference = reference_reverse_sequence,
+                                  .split = split_reverse_sequence,
                                   .linear = true,
                                   .linear_time = true,
                                   .gradient = permutation_gradient};

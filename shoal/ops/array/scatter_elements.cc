@@ -15,7 +15,8 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_scatter_elements(const Node& node,
+                                                       std::span<const Operand> inputs) {
   const TensorType& data = inputs[0].type;
   const Shape& indices = inputs[1].type.shape;
   SHOAL_TRY(combine_of(node, data.dtype).status());
@@ -35,7 +36,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{data};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_scatter_elements(const Node& node, std::span<const Tensor> inputs,
+                                std::span<Tensor> outputs) {
   copy_all(inputs[0], outputs[0]);
   const Shape &data = inputs[0].shape(), &shape = inputs[1].shape();
   const size_t axis = axis_in(node.integer("axis", 0), data.rank());
@@ -59,7 +61,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 // Whole along the axis. Along the others the updates lie where the data do, except beyond their
 // end.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_scatter_elements(const Node& node, std::span<const Operand> inputs,
+                                           const Region& output) {
   const size_t axis = axis_in(node.integer("axis", 0), output.begin.rank());
   Region written = output, updates = Region::whole(inputs[1].type.shape);
   written.begin[axis] = 0;
@@ -77,9 +80,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(scatter_elements) = {.name = "ScatterElements",
                                   .min_inputs = 3,
                                   .max_inputs = 3,
-                                  .infer = infer,
-                                  .reference = reference,
-                                  .split = split,
+                                  .infer = infer_scatter_elements,
+                                  .reference = reference_scatter_elements,
+                                  .split = split_scatter_elements,
                                   .in_place = true,
                                   .linear_time = true,
                                   .gradient = scatter_elements_gradient};

@@ -13,7 +13,8 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_scatter_nd(const Node& node,
+                                                 std::span<const Operand> inputs) {
   const TensorType& data = inputs[0].type;
   const Shape& indices = inputs[1].type.shape;
   SHOAL_TRY(combine_of(node, data.dtype).status());
@@ -35,7 +36,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{data};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_scatter_nd(const Node& node, std::span<const Tensor> inputs,
+                          std::span<Tensor> outputs) {
   copy_all(inputs[0], outputs[0]);
   if (inputs[2].count() == 0) return;
   const Shape &data = inputs[0].shape(), &shape = inputs[1].shape();
@@ -54,7 +56,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // Whole along the axes that the tuples index, since any tuple may name any of their positions.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_scatter_nd(const Node& node, std::span<const Operand> inputs,
+                                     const Region& output) {
   const Shape& indices = inputs[1].type.shape;
   const auto tuple = static_cast<size_t>(indices[indices.rank() - 1]);
   Region written = Region::whole(inputs[0].type.shape);
@@ -72,9 +75,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(scatter_nd) = {.name = "ScatterND",
                             .min_inputs = 3,
                             .max_inputs = 3,
-                            .infer = infer,
-                            .reference = reference,
-                            .split = split,
+                            .infer = infer_scatter_nd,
+                            .reference = reference_scatter_nd,
+                            .split = split_scatter_nd,
                             .in_place = true,
                             .linear_time = true,
                             .gradient = scatter_nd_gradient};

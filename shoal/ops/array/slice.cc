@@ -81,7 +81,7 @@ Result<std::vector<Cut>> cuts_of(std::span<const Operand> inputs) {
   return cuts;
 }
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_slice(const Node&, std::span<const Operand> inputs) {
   SHOAL_ASSIGN(std::vector<Cut> cuts, cuts_of(inputs));
   TensorType type = inputs[0].type;
   for (size_t d = 0; d < cuts.size(); ++d) type.shape[d] = cuts[d].count;
@@ -103,7 +103,7 @@ SliceSource slice_source(std::span<const Operand> inputs) {
 
 namespace {
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_slice(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = outputs[0].shape();
   if (shape.count() == 0) return;
   const SliceSource source = slice_source(operands_of(inputs));
@@ -116,7 +116,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 // The tile reads the range from its first element to its last, so in that range it starts at one
 // end and stops at the other. Axes and steps are then given for every axis.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_slice(const Node& node, std::span<const Operand> inputs,
+                                const Region& output) {
   const std::vector<Cut> cuts = *cuts_of(inputs);
   Region read = output;
   std::vector<int64_t> starts, ends, axes, steps;
@@ -168,8 +169,8 @@ std::optional<std::vector<int64_t>> places_of(const Cut& cut, std::span<const in
   return places;
 }
 
-std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
-                               const Remainder& left) {
+std::optional<Settings> shrink_slice(const Node& node, std::span<const Operand> inputs,
+                                     const Remainder& left) {
   const std::vector<Cut> cuts = *cuts_of(inputs);
   Lists lists = *lists_of(inputs);
   for (size_t i = 0; i < lists.axes.size(); ++i) {
@@ -198,10 +199,10 @@ SHOAL_RECORD(slice) = {.name = "Slice",
                        .min_inputs = 3,
                        .max_inputs = 5,
                        .value_inputs = 0b11110,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split,
-                       .shrink = shrink,
+                       .infer = infer_slice,
+                       .reference = reference_slice,
+                       .split = split_slice,
+                       .shrink = shrink_slice,
                        .linear = true,
                        .linear_time = true,
                        .gradient = slice_gradient};

@@ -51,7 +51,7 @@ Result<std::vector<int64_t>> sizes_of(const Node& node, std::span<const Operand>
   return given ? given_sizes(node, inputs[1], length) : equal_sizes(node, length);
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_split(const Node& node, std::span<const Operand> inputs) {
   const TensorType& type = inputs[0].type;
   SHOAL_ASSIGN(size_t axis, require_axis(node.integer("axis", 0), type.shape.rank()));
   SHOAL_ASSIGN(std::vector<int64_t> sizes, sizes_of(node, inputs, type.shape[axis]));
@@ -60,7 +60,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return types;
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_split(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Strides strides = strides_of(inputs[0].shape());
   const size_t axis = axis_in(node.integer("axis", 0), strides.rank());
   const size_t size = size_of(inputs[0].dtype());
@@ -74,7 +74,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 // Cut along the other axes only. The region is that of output 0, but a tile computes all outputs,
 // and along them all are cut alike.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_split(const Node& node, std::span<const Operand> inputs,
+                                const Region& output) {
   const Shape& from = inputs[0].type.shape;
   const size_t axis = axis_in(node.integer("axis", 0), from.rank());
   Region read = output, written = output;
@@ -87,8 +88,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }
 
 // The parts have become unequal, as a rule: their sizes are listed even where they were not.
-std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
-                               const Remainder& left) {
+std::optional<Settings> shrink_split(const Node& node, std::span<const Operand> inputs,
+                                     const Remainder& left) {
   const size_t axis = axis_in(node.integer("axis", 0), inputs[0].type.shape.rank());
   std::vector<int64_t> sizes;
   for (const Remainder::Axes& part : left.outputs) sizes.push_back(std::ssize(part[axis]));
@@ -104,10 +105,10 @@ SHOAL_RECORD(split_) = {.name = "Split",
                         .max_inputs = 2,
                         .max_outputs = kAnyNumber,
                         .value_inputs = 1 << 1,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
-                        .shrink = shrink,
+                        .infer = infer_split,
+                        .reference = reference_split,
+                        .split = split_split,
+                        .shrink = shrink_split,
                         .linear = true,
                         .linear_time = true,
                         .gradient = split_gradient};

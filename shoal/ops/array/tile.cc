@@ -12,7 +12,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_tile(const Node&, std::span<const Operand> inputs) {
   TensorType type = inputs[0].type;
   SHOAL_ASSIGN(std::vector<int64_t> repeats, require_list(inputs[1]));
   if (repeats.size() != type.shape.rank()) {
@@ -57,7 +57,7 @@ struct Repeater {
   }
 };
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_tile(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   const Shape& from = inputs[0].shape();
   Repeater repeater{.size = size_of(inputs[0].dtype()),
@@ -72,7 +72,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 // Along each axis the tile is a part of one copy, or else as many whole copies as the region
 // touches.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_tile(const Node& node, std::span<const Operand> inputs,
+                               const Region& output) {
   const Shape& from = inputs[0].type.shape;
   Region read = Region::whole(from), written = output;
   std::vector<int64_t> repeats;
@@ -98,9 +99,9 @@ SHOAL_RECORD(tile_) = {.name = "Tile",
                        .min_inputs = 2,
                        .max_inputs = 2,
                        .value_inputs = 1 << 1,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split,
+                       .infer = infer_tile,
+                       .reference = reference_tile,
+                       .split = split_tile,
                        .linear = true,
                        .linear_time = true,
                        .gradient = permutation_gradient};

@@ -17,7 +17,7 @@ size_t axis_of(const Node& node, const Shape& shape) {
   return axis_in(node.integer("axis", -1), shape.rank());
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_top_k(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Numbers>(inputs[0]));
   TensorType type = inputs[0].type;
   SHOAL_ASSIGN(size_t axis, require_axis(node.integer("axis", -1), type.shape.rank()));
@@ -47,7 +47,7 @@ void rank_line(const T* line, int64_t step, bool largest, size_t k, std::span<in
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(k), order.end(), before);
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_top_k(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   const Shape& shape = inputs[0].shape();  // [outer, n, inner]
   const size_t axis = axis_of(node, shape);
@@ -74,7 +74,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // Ranking needs the whole line along the axis.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_top_k(const Node& node, std::span<const Operand> inputs,
+                                const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   const size_t axis = axis_of(node, shape);
   Region read = output, written = output;
@@ -91,9 +92,9 @@ SHOAL_RECORD(top_k) = {.name = "TopK",
                        .max_inputs = 2,
                        .max_outputs = 2,
                        .value_inputs = 1 << 1,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split,
+                       .infer = infer_top_k,
+                       .reference = reference_top_k,
+                       .split = split_top_k,
                        .gradient = top_k_gradient};
 
 }  // namespace shoal::ops

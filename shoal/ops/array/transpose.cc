@@ -22,7 +22,7 @@ Shape permuted(const Shape& shape, std::span<const int64_t> perm) {
   return result;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_transpose(const Node& node, std::span<const Operand> inputs) {
   const Shape& shape = inputs[0].type.shape;
   const std::vector<int64_t> perm = permutation_of(node, shape.rank());
   // ONNX has no negative axes here, though require_axes() would take them.
@@ -35,7 +35,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{inputs[0].type.dtype, permuted(shape, perm)}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_transpose(const Node& node, std::span<const Tensor> inputs,
+                         std::span<Tensor> outputs) {
   const Shape &from = inputs[0].shape(), &to = outputs[0].shape();
   const std::vector<int64_t> perm = permutation_of(node, from.rank());
   copy_strided(to, size_of(inputs[0].dtype()),
@@ -44,7 +45,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // An element moves with its axes, so a box of the output is a box of the input.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_transpose(const Node& node, std::span<const Operand> inputs,
+                                    const Region& output) {
   const std::vector<int64_t> perm = permutation_of(node, inputs[0].type.shape.rank());
   Region read = output;
   for (size_t d = 0; d < perm.size(); ++d) {
@@ -57,9 +59,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }  // namespace
 
 SHOAL_RECORD(transpose) = {.name = "Transpose",
-                           .infer = infer,
-                           .reference = reference,
-                           .split = split,
+                           .infer = infer_transpose,
+                           .reference = reference_transpose,
+                           .split = split_transpose,
                            .linear = true,
                            .linear_time = true,
                            .gradient = transpose_gradient};

@@ -8,7 +8,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_trilu(const Node&, std::span<const Operand> inputs) {
   if (inputs[0].type.shape.rank() < 2) return invalid("takes matrices, of rank 2 or more");
   if (inputs.size() > 1 && inputs[1].given) {
     SHOAL_TRY(require<Types<int64_t>>(inputs[1]));
@@ -17,7 +17,7 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{inputs[0].type};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_trilu(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();  // [batch..., rows, columns]
   const size_t rank = shape.rank();
   const int64_t rows = shape[rank - 2], columns = shape[rank - 1];
@@ -38,7 +38,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // Tiles hold whole matrices: k may be known only at run time, so it cannot be adjusted to a part.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_trilu(const Node& node, std::span<const Operand> inputs,
+                                const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   Region matrices = output;
   for (size_t d = shape.rank() - 2; d < shape.rank(); ++d) {
@@ -54,9 +55,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 SHOAL_RECORD(trilu) = {.name = "Trilu",
                        .max_inputs = 2,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split,
+                       .infer = infer_trilu,
+                       .reference = reference_trilu,
+                       .split = split_trilu,
                        .linear = true,
                        .in_place = true,
                        .linear_time = true,

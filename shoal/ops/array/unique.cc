@@ -83,7 +83,7 @@ Groups groups_of(const Node& node, const Tensor& tensor) {
 // memory, so they are not listed.
 bool empty(const Slices& slices) { return slices.n > 0 && slices.outer * slices.inner == 0; }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_unique(const Node& node, std::span<const Operand> inputs) {
   const auto& [dtype, shape] = inputs[0].type;
   SHOAL_ASSIGN(Slices slices, slices_of(node, shape));
   const int64_t count = empty(slices) ? 1 : std::ssize(groups_of(node, *inputs[0].value).first);
@@ -94,7 +94,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return types;
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_unique(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Slices slices = *slices_of(node, inputs[0].shape());
   if (empty(slices)) {
     const std::array<int64_t, 3> values = {0, 0, slices.n};
@@ -116,7 +116,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 SHOAL_RECORD(unique) = {.name = "Unique",
                         .max_outputs = 4,
                         .value_inputs = 1 << 0,
-                        .infer = infer,
-                        .reference = reference};
+                        .infer = infer_unique,
+                        .reference = reference_unique};
 
 }  // namespace shoal::ops

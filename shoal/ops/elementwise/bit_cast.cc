@@ -12,7 +12,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_bit_cast(const Node& node, std::span<const Operand> inputs) {
   SHOAL_ASSIGN(const int64_t number, require_integer(node, "to"));
   SHOAL_ASSIGN(const DType dtype, require_dtype(number));
   if (size_of(dtype) != size_of(inputs[0].type.dtype)) {
@@ -22,7 +22,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{dtype, inputs[0].type.shape}};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_bit_cast(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const std::span<const std::byte> from = inputs[0].bytes();
   const std::span<std::byte> to = outputs[0].bytes();
   if (outputs[0].dtype() == DType::kBool) {
@@ -35,8 +35,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 }  // namespace
 
 SHOAL_RECORD(bit_cast) = {.name = "BitCast",
-                          .infer = infer,
-                          .reference = reference,
+                          .infer = infer_bit_cast,
+                          .reference = reference_bit_cast,
                           .split = split_elementwise,
                           .elementwise = {.operands = 1},
                           .in_place = true,

@@ -15,7 +15,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_cast(const Node& node, std::span<const Operand> inputs) {
   SHOAL_ASSIGN(const int64_t number, require_integer(node, "to"));
   SHOAL_ASSIGN(const DType dtype, require_dtype(number));
   return std::vector{TensorType{dtype, inputs[0].type.shape}};
@@ -25,7 +25,7 @@ Result<std::vector<TensorType>> infer_like(const Node&, std::span<const Operand>
   return std::vector{TensorType{inputs[1].type.dtype, inputs[0].type.shape}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_cast(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (outputs[0].dtype() != DType::kBF16 || rounds_to_nearest(node)) {
     return convert(inputs[0], outputs[0]);
   }
@@ -46,8 +46,8 @@ std::optional<Tile> split_like(const Node& node, std::span<const Operand> inputs
 }  // namespace
 
 SHOAL_RECORD(cast) = {.name = "Cast",
-                      .infer = infer,
-                      .reference = reference,
+                      .infer = infer_cast,
+                      .reference = reference_cast,
                       .split = split_elementwise,
                       .elementwise = {.operands = 1},
                       .linear_time = true,
@@ -57,7 +57,7 @@ SHOAL_RECORD(cast_like) = {.name = "CastLike",
                            .min_inputs = 2,
                            .max_inputs = 2,
                            .infer = infer_like,
-                           .reference = reference,
+                           .reference = reference_cast,
                            .split = split_like,
                            .elementwise = {.operands = 1},
                            .linear_time = true,

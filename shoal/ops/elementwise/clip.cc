@@ -13,7 +13,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_clip(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Numbers>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
   // Since opset 11 the bounds are scalars. A tensor of one element and any rank is accepted too.
@@ -35,7 +35,7 @@ Compute<T> bound_or(std::span<const Tensor> inputs, size_t i, Compute<T> fallbac
   return static_cast<Compute<T>>(inputs[i].data<T>()[0]);
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_clip(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   visit<Numbers>(inputs[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
     const C low = bound_or<T>(inputs, 1, kBottom<C>), high = bound_or<T>(inputs, 2, kTop<C>);
@@ -46,7 +46,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 }
 
 // Element-wise in x; each tile reads both bounds whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_clip(const Node& node, std::span<const Operand> inputs,
+                               const Region& output) {
   Tile tile{{output}, output, node.attributes, {}};
   for (const Operand& bound : inputs.subspan(1)) {
     tile.inputs.push_back(Region::whole(bound.type.shape));
@@ -60,9 +61,9 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 SHOAL_RECORD(clip) = {.name = "Clip",
                       .max_inputs = 3,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split,
+                      .infer = infer_clip,
+                      .reference = reference_clip,
+                      .split = split_clip,
                       .elementwise = {.operands = 1,
                                       .finite = true,
                                       .f32 = clamp<float>,

@@ -10,7 +10,8 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_narrow_cast(const Node& node,
+                                                  std::span<const Operand> inputs) {
   SHOAL_ASSIGN(const int64_t number, require_integer(node, "type"));
   const NarrowType* type = find_narrow_type(number);
   if (type == nullptr) return invalid("type " + std::to_string(number) + " is not a narrow one");
@@ -21,7 +22,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{type->held, inputs[0].type.shape}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_narrow_cast(const Node& node, std::span<const Tensor> inputs,
+                           std::span<Tensor> outputs) {
   const std::string mode = node.text("round_mode", "up");
   const Rounding rounding{node.integer("saturate", 1) != 0, mode == "up" ? Rounding::Power::kUp
                                                             : mode == "down"
@@ -33,8 +35,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }  // namespace
 
 SHOAL_RECORD(narrow_cast) = {.name = "NarrowCast",
-                             .infer = infer,
-                             .reference = reference,
+                             .infer = infer_narrow_cast,
+                             .reference = reference_narrow_cast,
                              .split = split_elementwise,
                              .elementwise = {.operands = 1},
                              .linear_time = true};

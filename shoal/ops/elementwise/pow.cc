@@ -12,7 +12,7 @@ namespace {
 
 using Bases = Types<float, double, Half, BFloat16, int32_t, int64_t>;
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_pow(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Bases>(inputs[0]));
   SHOAL_TRY(require<Numbers>(inputs[1]));
   SHOAL_ASSIGN(const Shape shape, broadcast(inputs));
@@ -58,7 +58,7 @@ DType exponent_type(DType base, DType exponent) {
   return small && base != DType::kF64 ? DType::kF32 : DType::kF64;
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_pow(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const DType dtype = exponent_type(inputs[0].dtype(), inputs[1].dtype());
   const Tensor exponent = converted(inputs[1], dtype);
   visit<Bases>(inputs[0].dtype(), [&]<class T>() {
@@ -73,8 +73,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 SHOAL_RECORD(pow) = {.name = "Pow",
                      .min_inputs = 2,
                      .max_inputs = 2,
-                     .infer = infer,
-                     .reference = reference,
+                     .infer = infer_pow,
+                     .reference = reference_pow,
                      .split = split_elementwise,
                      .elementwise = {.operands = 2},
                      .in_place = true,

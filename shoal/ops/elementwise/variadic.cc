@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMaxInputs = 1 << 16;
 
 template <class List>
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_variadic(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<List>(inputs[0]));
   SHOAL_TRY(require_given(inputs));
   SHOAL_TRY(require_same_type(inputs));
@@ -64,7 +64,7 @@ void fold(std::span<const Tensor> inputs, Tensor& output) {
 }
 
 template <class F, class List>
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_variadic(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   visit<List>(inputs[0].dtype(), [&]<class T>() { fold<F, T>(inputs, outputs[0]); });
 }
 
@@ -72,8 +72,8 @@ template <class F, class List>
 constexpr Operator variadic(std::string_view name) {
   return {.name = name,
           .max_inputs = kMaxInputs,
-          .infer = infer<List>,
-          .reference = reference<F, List>,
+          .infer = infer_variadic<List>,
+          .reference = reference_variadic<F, List>,
           .split = split_elementwise,
           .elementwise = {.operands = kAnyNumber, .finite = true},
           .in_place = true,

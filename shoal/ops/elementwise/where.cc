@@ -8,14 +8,14 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_where(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Types<bool>>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs.subspan(1)));
   SHOAL_ASSIGN(const Shape shape, broadcast(inputs));
   return std::vector{TensorType{inputs[1].type.dtype, shape}};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_where(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = outputs[0].shape();
   const std::array strides = {strides_of(shape), broadcast_strides(inputs[0].shape(), shape),
                               broadcast_strides(inputs[1].shape(), shape),
@@ -40,8 +40,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 SHOAL_RECORD(where) = {.name = "Where",
                        .min_inputs = 3,
                        .max_inputs = 3,
-                       .infer = infer,
-                       .reference = reference,
+                       .infer = infer_where,
+                       .reference = reference_where,
                        .split = split_elementwise,
                        .elementwise = {.operands = 3},
                        .linear_time = true,

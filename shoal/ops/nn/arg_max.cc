@@ -17,7 +17,7 @@ size_t axis_of(const Node& node, const Shape& shape) {
 
 bool keeps_dims(const Node& node) { return node.integer("keepdims", 1) != 0; }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_arg_max(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Numbers>(inputs[0]));
   const Shape& x = inputs[0].type.shape;
   SHOAL_ASSIGN(const size_t axis, require_axis(node.integer("axis", 0), x.rank()));
@@ -51,7 +51,8 @@ int64_t best_of(const T* x, int64_t n, int64_t step, bool last) {
 }
 
 template <class Better>
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_arg_max(const Node& node, std::span<const Tensor> inputs,
+                       std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();  // [outer, n, inner]
   const size_t axis = axis_of(node, shape);
   const int64_t n = shape[axis];
@@ -69,7 +70,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // The reduced axis stays whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_arg_max(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   const size_t axis = axis_of(node, shape);
   Region box = Region::whole(shape);
@@ -85,15 +87,15 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }  // namespace
 
 SHOAL_RECORD(arg_max) = {.name = "ArgMax",
-                         .infer = infer,
-                         .reference = reference<std::greater<>>,
-                         .split = split,
+                         .infer = infer_arg_max,
+                         .reference = reference_arg_max<std::greater<>>,
+                         .split = split_arg_max,
                          .linear_time = true};
 
 SHOAL_RECORD(arg_min) = {.name = "ArgMin",
-                         .infer = infer,
-                         .reference = reference<std::less<>>,
-                         .split = split,
+                         .infer = infer_arg_max,
+                         .reference = reference_arg_max<std::less<>>,
+                         .split = split_arg_max,
                          .linear_time = true};
 
 }  // namespace shoal::ops

@@ -33,7 +33,7 @@ bool has_mask(std::span<const Operand> inputs) {
   return inputs.size() > kMask && inputs[kMask].given;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_attention(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
   for (const Operand& input : inputs.first(kMask)) SHOAL_TRY(require_rank(input, 4));
@@ -131,13 +131,15 @@ void attend(const Node& node, std::span<const Tensor> inputs, Tensor& output) {
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_attention(const Node& node, std::span<const Tensor> inputs,
+                         std::span<Tensor> outputs) {
   visit<Floats>(inputs[0].dtype(), [&]<class T>() { attend<T>(node, inputs, outputs[0]); });
 }
 
 // Every query reads all keys of its head, so k and v stay whole along the tokens. Columns of y are
 // columns of v.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_attention(const Node& node, std::span<const Operand> inputs,
+                                    const Region& output) {
   const Axes axes = axes_of(node);
   const auto n =
       attention_sizes(node, inputs[0].type.shape, inputs[1].type.shape, inputs[2].type.shape);
@@ -157,7 +159,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
-int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
+int64_t macs_of_attention(const Node& node, std::span<const Operand> inputs,
+                          std::span<const TensorType>) {
   const auto n =
       attention_sizes(node, inputs[0].type.shape, inputs[1].type.shape, inputs[2].type.shape);
   const Checked rows = Checked(n.batch) * n.heads * n.queries * n.keys;
@@ -205,10 +208,10 @@ AttentionSizes attention_sizes(const Node& node, const Shape& q, const Shape& k,
 SHOAL_RECORD(attention) = {.name = "Attention",
                            .min_inputs = 3,
                            .max_inputs = 4,
-                           .infer = infer,
-                           .reference = reference,
-                           .split = split,
-                           .macs = macs,
+                           .infer = infer_attention,
+                           .reference = reference_attention,
+                           .split = split_attention,
+                           .macs = macs_of_attention,
                            .expand = expand_node};
 
 }  // namespace shoal::ops

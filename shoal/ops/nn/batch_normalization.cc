@@ -21,7 +21,8 @@ bool is_training(const Node& node) { return node.integer("training_mode", 0) != 
 // A vector is a batch of one channel.
 int64_t channels_of(const Shape& x) { return x.rank() > 1 ? x[1] : 1; }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_batch_normalization(const Node& node,
+                                                          std::span<const Operand> inputs) {
   const Shape& x = inputs[0].type.shape;
   if (x.rank() == 0) return invalid("a scalar has no channels");
   const Shape per_channel{channels_of(x)};
@@ -118,7 +119,8 @@ void update(const Node& node, const Tensor& before, std::span<const Moments> sta
   });
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_batch_normalization(const Node& node, std::span<const Tensor> inputs,
+                                   std::span<Tensor> outputs) {
   const std::vector<Moments> statistics = statistics_of(node, inputs);
   visit<Floats>(inputs[0].dtype(),
                 [&]<class T>() { normalize<T>(node, inputs, statistics, outputs[0]); });
@@ -128,7 +130,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 // In training the statistics need the whole channel of the whole batch. In inference the channels
 // of a tile read their own parameters.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_batch_normalization(const Node& node, std::span<const Operand> inputs,
+                                              const Region& output) {
   if (is_training(node)) return std::nullopt;
   Region channels{{0}, {1}};
   if (output.begin.rank() > 1) channels = {{output.begin[1]}, {output.end[1]}};
@@ -144,9 +147,9 @@ SHOAL_RECORD(batch_normalization) = {.name = "BatchNormalization",
                                      .max_inputs = 5,
                                      .max_outputs = 3,
                                      .statistic_inputs = 0b11000,
-                                     .infer = infer,
-                                     .reference = reference,
-                                     .split = split,
+                                     .infer = infer_batch_normalization,
+                                     .reference = reference_batch_normalization,
+                                     .split = split_batch_normalization,
                                      .in_place = true,
                                      .gradient = batch_normalization_gradient};
 

@@ -21,7 +21,8 @@ constexpr float kEpsilon = 1e-5f;
 int64_t channels_of(const Shape& x) { return x.rank() > 1 ? x[1] : 1; }
 int64_t plane_of(const Shape& x) { return x.rank() > 1 ? x.count(2, x.rank()) : 1; }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_batch_normalization_backward(
+    const Node& node, std::span<const Operand> inputs) {
   const TensorType &x = inputs[0].type, &scale = inputs[1].type;
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
@@ -78,7 +79,8 @@ void run_channel(const Node& node, std::span<const Tensor> inputs, std::span<Ten
   store(2, sum);
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_batch_normalization_backward(const Node& node, std::span<const Tensor> inputs,
+                                            std::span<Tensor> outputs) {
   visit<Floats>(inputs[0].dtype(), [&]<class T>() {
     for (int64_t c = 0; c < channels_of(inputs[0].shape()); ++c) {
       run_channel<T>(node, inputs, outputs, c);
@@ -92,8 +94,8 @@ SHOAL_RECORD(batch_normalization_backward) = {.name = "BatchNormalizationBackwar
                                               .min_inputs = 3,
                                               .max_inputs = 3,
                                               .max_outputs = 3,
-                                              .infer = infer,
-                                              .reference = reference,
+                                              .infer = infer_batch_normalization_backward,
+                                              .reference = reference_batch_normalization_backward,
                                               .expand = expand_batch_normalization_backward};
 
 }  // namespace shoal::ops

@@ -58,7 +58,7 @@ Result<Blocks> require_blocks(const Node& node, std::span<const Operand> inputs)
   return Blocks{window, y};
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_col2_im(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Numbers>(inputs[0]));
   SHOAL_ASSIGN(const Blocks blocks, require_blocks(node, inputs));
   return std::vector{TensorType{inputs[0].type.dtype, blocks.image}};
@@ -117,14 +117,16 @@ void add_up(const Blocks& blocks, const Tensor& x, Tensor& y) {
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_col2_im(const Node& node, std::span<const Tensor> inputs,
+                       std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   const Blocks blocks = *require_blocks(node, operands_of(inputs));
   visit<Numbers>(inputs[0].dtype(), [&]<class T>() { add_up<T>(blocks, inputs[0], outputs[0]); });
 }
 
 // Cut by images and channels. Blocks overlap, so all blocks of a channel stay together.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_col2_im(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
   const Blocks blocks = *require_blocks(node, inputs);
   int64_t taps = 1;
   for (const WindowAxis& axis : blocks.window.spatial()) taps *= axis.kernel;
@@ -181,9 +183,9 @@ SHOAL_RECORD(col2_im) = {.name = "Col2Im",
                          .min_inputs = 3,
                          .max_inputs = 3,
                          .value_inputs = 1 << 1 | 1 << 2,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split,
+                         .infer = infer_col2_im,
+                         .reference = reference_col2_im,
+                         .split = split_col2_im,
                          .linear = true,
                          .gradient = gradient};
 

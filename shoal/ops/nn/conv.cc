@@ -107,7 +107,7 @@ std::optional<ConvolutionTile> split_convolution(const Node& node, const Shape& 
 
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_conv(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
   const Shape& w = inputs[1].type.shape;
@@ -138,12 +138,13 @@ void run(const Convolution& convolution, std::span<const Tensor> inputs, Tensor&
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_conv(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Convolution convolution = convolution_of(node, inputs[0].shape(), inputs[1].shape());
   visit<Floats>(inputs[0].dtype(), [&]<class T>() { run<T>(convolution, inputs, outputs[0]); });
 }
 
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_conv(const Node& node, std::span<const Operand> inputs,
+                               const Region& output) {
   auto part = split_convolution(node, inputs[0].type.shape, inputs[1].type.shape, output);
   if (!part) return std::nullopt;
   Tile tile{{part->x, part->w}, output, std::move(part->attributes), {}};
@@ -151,12 +152,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
-std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
-                               const Remainder& left) {
+std::optional<Settings> shrink_conv(const Node& node, std::span<const Operand> inputs,
+                                    const Remainder& left) {
   return shrink_convolution(node, inputs[0].type.shape, left, inputs[1].type.shape[1]);
 }
 
-int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
+int64_t macs_of_conv(const Node& node, std::span<const Operand> inputs,
+                     std::span<const TensorType>) {
   return count_macs(convolution_of(node, inputs[0].type.shape, inputs[1].type.shape));
 }
 
@@ -165,12 +167,12 @@ int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const 
 SHOAL_RECORD(conv) = {.name = "Conv",
                       .min_inputs = 2,
                       .max_inputs = 3,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split,
-                      .shrink = shrink,
+                      .infer = infer_conv,
+                      .reference = reference_conv,
+                      .split = split_conv,
+                      .shrink = shrink_conv,
                       .linear = true,
-                      .macs = macs,
+                      .macs = macs_of_conv,
                       .gradient = conv_gradient};
 
 }  // namespace shoal::ops

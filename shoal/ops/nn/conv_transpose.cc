@@ -100,7 +100,8 @@ Result<Convolution> require_backwards(const Node& node, const Shape& x, const Sh
   return Convolution{x[0], groups, w[1], w[0] / groups, window};
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_conv_transpose(const Node& node,
+                                                     std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
   SHOAL_ASSIGN(const Convolution conv,
@@ -169,7 +170,8 @@ void run(const Convolution& conv, std::span<const Tensor> inputs, Tensor& output
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_conv_transpose(const Node& node, std::span<const Tensor> inputs,
+                              std::span<Tensor> outputs) {
   const Convolution conv = transposed_convolution_of(node, inputs[0].shape(), inputs[1].shape());
   visit<Floats>(inputs[0].dtype(), [&]<class T>() { run<T>(conv, inputs, outputs[0]); });
 }
@@ -198,7 +200,8 @@ std::optional<Reach> reach_of(const WindowAxis& axis, int64_t begin, int64_t end
 
 // As for Conv, but the roles change: the part of x that reaches the box is read, and pads and
 // output_padding cut its contributions to the box.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_conv_transpose(const Node& node, std::span<const Operand> inputs,
+                                         const Region& output) {
   if (output.shape().count() == 0) return std::nullopt;
   const Convolution conv =
       transposed_convolution_of(node, inputs[0].type.shape, inputs[1].type.shape);
@@ -236,13 +239,14 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
-std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
-                               const Remainder& left) {
+std::optional<Settings> shrink_conv_transpose(const Node& node, std::span<const Operand> inputs,
+                                              const Remainder& left) {
   const Shape& x = inputs[0].type.shape;
   return shrink_convolution(node, x, left, x[1] / node.integer("group", 1));
 }
 
-int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
+int64_t macs_of_conv_transpose(const Node& node, std::span<const Operand> inputs,
+                               std::span<const TensorType>) {
   return count_macs(transposed_convolution_of(node, inputs[0].type.shape, inputs[1].type.shape));
 }
 
@@ -257,12 +261,12 @@ Convolution transposed_convolution_of(const Node& node, const Shape& x, const Sh
 SHOAL_RECORD(conv_transpose) = {.name = "ConvTranspose",
                                 .min_inputs = 2,
                                 .max_inputs = 3,
-                                .infer = infer,
-                                .reference = reference,
-                                .split = split,
-                                .shrink = shrink,
+                                .infer = infer_conv_transpose,
+                                .reference = reference_conv_transpose,
+                                .split = split_conv_transpose,
+                                .shrink = shrink_conv_transpose,
                                 .linear = true,
-                                .macs = macs,
+                                .macs = macs_of_conv_transpose,
                                 .gradient = conv_transpose_gradient};
 
 }  // namespace shoal::ops

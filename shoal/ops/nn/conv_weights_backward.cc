@@ -37,7 +37,8 @@ Shape weights_of(const Node& node, const Shape& x, const Shape& dy) {
   return *shape;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_conv_weights_backward(const Node& node,
+                                                            std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
   const Shape &x = inputs[0].type.shape, &dy = inputs[1].type.shape;
@@ -104,7 +105,8 @@ T sum_channel(const Convolution& conv, const T* dy, int64_t m) {
   return static_cast<T>(sum);
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_conv_weights_backward(const Node& node, std::span<const Tensor> inputs,
+                                     std::span<Tensor> outputs) {
   const Shape w = weights_of(node, inputs[0].shape(), inputs[1].shape());
   const Convolution conv = convolution_of(node, inputs[0].shape(), w);
   visit<Floats>(inputs[0].dtype(), [&]<class T>() {
@@ -170,8 +172,8 @@ Result<std::vector<ValueId>> expand_node(const Node& node, std::span<const Value
   return chain.finish(std::move(results));
 }
 
-int64_t macs(const Node& node, std::span<const Operand> inputs,
-             std::span<const TensorType> outputs) {
+int64_t macs_of_conv_weights_backward(const Node& node, std::span<const Operand> inputs,
+                                      std::span<const TensorType> outputs) {
   return count_macs(convolution_of(node, inputs[0].type.shape, outputs[0].shape));
 }
 
@@ -181,9 +183,9 @@ SHOAL_RECORD(conv_weights_backward) = {.name = "ConvWeightsBackward",
                                        .min_inputs = 2,
                                        .max_inputs = 2,
                                        .max_outputs = 2,
-                                       .infer = infer,
-                                       .reference = reference,
-                                       .macs = macs,
+                                       .infer = infer_conv_weights_backward,
+                                       .reference = reference_conv_weights_backward,
+                                       .macs = macs_of_conv_weights_backward,
                                        .expand = expand_node};
 
 }  // namespace shoal::ops

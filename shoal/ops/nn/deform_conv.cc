@@ -22,7 +22,8 @@ Status require_plane(const Operand& operand, const Shape& shape) {
                  to_string(shape));
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_deform_conv(const Node& node,
+                                                  std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[kX]));
   SHOAL_TRY(require_same_type(inputs));
   const Shape &x = inputs[kX].type.shape, &w = inputs[kW].type.shape;
@@ -128,12 +129,14 @@ void convolve(const Node& node, std::span<const Tensor> inputs, Tensor& output) 
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_deform_conv(const Node& node, std::span<const Tensor> inputs,
+                           std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   visit<Floats>(inputs[kX].dtype(), [&]<class T>() { convolve<T>(node, inputs, outputs[0]); });
 }
 
-int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
+int64_t macs_of_deform_conv(const Node& node, std::span<const Operand> inputs,
+                            std::span<const TensorType>) {
   return count_macs(convolution_of(node, inputs[kX].type.shape, inputs[kW].type.shape));
 }
 
@@ -142,8 +145,8 @@ int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const 
 SHOAL_RECORD(deform_conv) = {.name = "DeformConv",
                              .min_inputs = 3,
                              .max_inputs = 5,
-                             .infer = infer,
-                             .reference = reference,
-                             .macs = macs};
+                             .infer = infer_deform_conv,
+                             .reference = reference_deform_conv,
+                             .macs = macs_of_deform_conv};
 
 }  // namespace shoal::ops

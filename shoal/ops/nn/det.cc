@@ -13,7 +13,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_det(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   const Shape& shape = inputs[0].type.shape;
   const size_t rank = shape.rank();
@@ -47,7 +47,7 @@ double determinant(std::span<double> matrix, size_t n) {
   return product;
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_det(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
   const auto n = static_cast<size_t>(shape[shape.rank() - 1]);
   std::vector<double> matrix(n * n);
@@ -61,7 +61,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 }
 
 // Matrices stay whole; batch axes are cut.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_det(const Node& node, std::span<const Operand> inputs,
+                              const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   Region matrices = Region::whole(shape);
   for (size_t d = 0; d + 2 < shape.rank(); ++d) {
@@ -73,6 +74,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-SHOAL_RECORD(det) = {.name = "Det", .infer = infer, .reference = reference, .split = split};
+SHOAL_RECORD(det) = {
+    .name = "Det", .infer = infer_det, .reference = reference_det, .split = split_det};
 
 }  // namespace shoal::ops

@@ -19,7 +19,7 @@ bool given(std::span<const Operand> inputs, size_t i) {
   return i < inputs.size() && inputs[i].given;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_dropout(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   if (given(inputs, kRatio)) {
     SHOAL_TRY(require<Floats>(inputs[kRatio]));
@@ -64,7 +64,8 @@ void drop(const Node& node, double ratio, std::span<const Tensor> inputs,
   });
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_dropout(const Node& node, std::span<const Tensor> inputs,
+                       std::span<Tensor> outputs) {
   if (is_training(inputs)) {
     drop(node, ratio_of(inputs), inputs, outputs);
   } else {
@@ -74,7 +75,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 // Inference splits like any element-wise operator. In training a tile would draw other numbers than
 // the whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_dropout(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
   if (given(inputs, kTrainingMode)) {
     const Tensor* mode = inputs[kTrainingMode].value;
     if (mode == nullptr || mode->data<bool>()[0]) return std::nullopt;
@@ -92,9 +94,9 @@ SHOAL_RECORD(dropout) = {.name = "Dropout",
                          .max_inputs = 3,
                          .max_outputs = 2,
                          .statistic_inputs = 1 << kRatio,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split,
+                         .infer = infer_dropout,
+                         .reference = reference_dropout,
+                         .split = split_dropout,
                          .in_place = true,
                          .gradient = dropout_gradient,
                          .random = true};

@@ -27,7 +27,7 @@ Checked steps_of(const Equation& equation) {
   return steps;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_einsum(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require_given(inputs));
   SHOAL_TRY(require<Numbers>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
@@ -115,7 +115,7 @@ void contract(std::span<const Loop> loops, std::span<const Tensor> inputs, Tenso
                          [](Sum sum) { return static_cast<T>(sum); });
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_einsum(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Equation equation = *parse_equation(node, operands_of(inputs));
   if (steps_of(equation).value() == 0) {
     std::ranges::fill(outputs[0].bytes(), std::byte{0});  // an empty sum
@@ -126,7 +126,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // An axis is cut where the output is; labels that are summed over are read whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_einsum(const Node& node, std::span<const Operand> inputs,
+                                 const Region& output) {
   const Equation equation = *parse_equation(node, inputs);
   Tile tile{{}, output, node.attributes, {}};
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -152,9 +153,9 @@ int64_t count_macs(const Node& node, std::span<const Operand> inputs, std::span<
 SHOAL_RECORD(einsum) = {.name = "Einsum",
                         .min_inputs = 1,
                         .max_inputs = kAnyNumber,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
+                        .infer = infer_einsum,
+                        .reference = reference_einsum,
+                        .split = split_einsum,
                         .linear = true,
                         .macs = count_macs,
                         .gradient = einsum_gradient};

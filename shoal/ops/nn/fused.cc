@@ -38,7 +38,7 @@ Status require_addend(const Operand& addend, size_t index, const TensorType& pro
 }
 
 template <const Operator& Base>
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_fused(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_activation(node).status());
   SHOAL_ASSIGN(std::vector<TensorType> types, Base.infer(node, base_inputs<Base>(inputs)));
@@ -49,7 +49,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 }
 
 template <const Operator& Base>
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_fused(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   Base.reference(node, base_inputs<Base>(inputs), outputs);
   for (size_t i = Base.max_inputs; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) continue;
@@ -60,7 +60,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 template <const Operator& Base>
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_fused(const Node& node, std::span<const Operand> inputs,
+                                const Region& output) {
   std::optional<Tile> tile = Base.split(node, base_inputs<Base>(inputs), output);
   for (size_t i = Base.max_inputs; tile && i < inputs.size(); ++i) {
     tile->inputs.push_back(inputs[i].given ? broadcast_region(inputs[i].type.shape, tile->output)
@@ -70,8 +71,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }
 
 template <const Operator& Base>
-int64_t macs(const Node& node, std::span<const Operand> inputs,
-             std::span<const TensorType> outputs) {
+int64_t macs_of_fused(const Node& node, std::span<const Operand> inputs,
+                      std::span<const TensorType> outputs) {
   return Base.macs(node, base_inputs<Base>(inputs), outputs);
 }
 
@@ -97,10 +98,10 @@ constexpr Operator fused(std::string_view name) {
   return {.name = name,
           .min_inputs = 2,
           .max_inputs = kResidual + 1,
-          .infer = infer<Base>,
-          .reference = reference<Base>,
-          .split = split<Base>,
-          .macs = macs<Base>,
+          .infer = infer_fused<Base>,
+          .reference = reference_fused<Base>,
+          .split = split_fused<Base>,
+          .macs = macs_of_fused<Base>,
           .expand = expand_fused<Base>};
 }
 

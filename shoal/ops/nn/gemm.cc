@@ -22,7 +22,7 @@ Sizes sizes_of(const Node& node, const Shape& a, const Shape& b) {
   return {a[ta ? 1 : 0], b[tb ? 0 : 1], a[ta ? 0 : 1]};
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_gemm(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<GemmTypes>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
   SHOAL_TRY(require_rank(inputs[0], 2));
@@ -68,12 +68,13 @@ void multiply(const Node& node, std::span<const Tensor> inputs, Tensor& output) 
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_gemm(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   visit<GemmTypes>(inputs[0].dtype(), [&]<class T>() { multiply<T>(node, inputs, outputs[0]); });
 }
 
 // Rows of y need rows of A', columns of y columns of B'. The sum over k is not cut.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_gemm(const Node& node, std::span<const Operand> inputs,
+                               const Region& output) {
   Region a = Region::whole(inputs[0].type.shape), b = Region::whole(inputs[1].type.shape);
   const size_t row = node.integer("transA", 0) != 0 ? 1 : 0;
   const size_t column = node.integer("transB", 0) != 0 ? 0 : 1;
@@ -100,9 +101,9 @@ int64_t count_macs(const Node& node, std::span<const Operand> inputs, std::span<
 SHOAL_RECORD(gemm) = {.name = "Gemm",
                       .min_inputs = 2,
                       .max_inputs = 3,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split,
+                      .infer = infer_gemm,
+                      .reference = reference_gemm,
+                      .split = split_gemm,
                       .linear = true,
                       .macs = count_macs,
                       .gradient = gemm_gradient};

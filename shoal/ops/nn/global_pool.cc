@@ -13,7 +13,8 @@ namespace shoal::ops {
 namespace {
 
 template <class F>
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_global_pool(const Node& node,
+                                                  std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(F::check(node));
   TensorType type = inputs[0].type;
@@ -23,7 +24,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 }
 
 template <class F>
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_global_pool(const Node& node, std::span<const Tensor> inputs,
+                           std::span<Tensor> outputs) {
   const F f(node);
   const Shape& shape = inputs[0].shape();
   const auto plane = static_cast<size_t>(shape.count(2, shape.rank()));
@@ -37,7 +39,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // Batch and channels are cut; a plane is one output and stays whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_global_pool(const Node& node, std::span<const Operand> inputs,
+                                      const Region& output) {
   Region x = Region::whole(inputs[0].type.shape);
   for (size_t d = 0; d < 2; ++d) {
     x.begin[d] = output.begin[d];
@@ -90,8 +93,11 @@ struct Norm {
 
 template <class F>
 constexpr Operator global_pool(std::string_view name, bool linear) {
-  return {
-      .name = name, .infer = infer<F>, .reference = reference<F>, .split = split, .linear = linear};
+  return {.name = name,
+          .infer = infer_global_pool<F>,
+          .reference = reference_global_pool<F>,
+          .split = split_global_pool,
+          .linear = linear};
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ Result<Rule> rule_of(const Node& node) {
   return rule;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_grid_sample(const Node& node,
+                                                  std::span<const Operand> inputs) {
   SHOAL_TRY(rule_of(node).status());
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require<Floats>(inputs[1]));
@@ -209,7 +210,8 @@ void sample(const Rule& rule, const Tensor& x, const Tensor& grid, Tensor& y) {
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_grid_sample(const Node& node, std::span<const Tensor> inputs,
+                           std::span<Tensor> outputs) {
   // Without elements there is nothing to clamp coordinates to. Outputs are zero then.
   if (inputs[0].count() == 0) {
     std::ranges::fill(outputs[0].bytes(), std::byte{0});
@@ -223,7 +225,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 // An output reads its own place in the grid, which may name any place of the image. So images are
 // cut by batch and channels only.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_grid_sample(const Node& node, std::span<const Operand> inputs,
+                                      const Region& output) {
   Region x = Region::whole(inputs[0].type.shape), grid = Region::whole(inputs[1].type.shape);
   for (size_t d = 0; d < output.begin.rank(); ++d) {
     if (d < 2) x.begin[d] = output.begin[d], x.end[d] = output.end[d];
@@ -240,9 +243,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(grid_sample) = {.name = "GridSample",
                              .min_inputs = 2,
                              .max_inputs = 2,
-                             .infer = infer,
-                             .reference = reference,
-                             .split = split,
+                             .infer = infer_grid_sample,
+                             .reference = reference_grid_sample,
+                             .split = split_grid_sample,
                              .linear = true};
 
 }  // namespace shoal::ops

@@ -92,7 +92,8 @@ void normalize(std::span<const Tensor> inputs, int64_t groups, double epsilon, T
 }
 
 template <GroupsOf groups_of>
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_group_normalization(const Node& node, std::span<const Tensor> inputs,
+                                   std::span<Tensor> outputs) {
   const int64_t groups = groups_of(node, inputs[0].shape());
   visit<Floats>(inputs[0].dtype(), [&]<class T>() {
     normalize<T>(inputs, groups, node.real("epsilon", kEpsilon), outputs[0]);
@@ -101,7 +102,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 // Batch and groups are cut. Every element of a group depends on all others, so a group stays whole.
 template <GroupsOf groups_of>
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_group_normalization(const Node& node, std::span<const Operand> inputs,
+                                              const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   if (output.shape().count() == 0) return std::nullopt;
   const int64_t each = shape[1] / groups_of(node, shape);
@@ -176,8 +178,8 @@ SHOAL_RECORD(group_normalization) = {.name = "GroupNormalization",
                                      .min_inputs = 3,
                                      .max_inputs = 3,
                                      .infer = infer_group,
-                                     .reference = reference<declared_groups>,
-                                     .split = split<declared_groups>,
+                                     .reference = reference_group_normalization<declared_groups>,
+                                     .split = split_group_normalization<declared_groups>,
                                      .shrink = shrink_groups,
                                      .in_place = true,
                                      .expand = expand_node};
@@ -186,8 +188,8 @@ SHOAL_RECORD(instance_normalization) = {.name = "InstanceNormalization",
                                         .min_inputs = 3,
                                         .max_inputs = 3,
                                         .infer = infer_instance,
-                                        .reference = reference<one_per_channel>,
-                                        .split = split<one_per_channel>,
+                                        .reference = reference_group_normalization<one_per_channel>,
+                                        .split = split_group_normalization<one_per_channel>,
                                         .in_place = true,
                                         .gradient = instance_normalization_gradient};
 

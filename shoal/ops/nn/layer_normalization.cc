@@ -39,7 +39,8 @@ Status require_stretches(const Operand& operand, const Shape& to) {
                              " does not broadcast to the input");
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_layer_normalization(const Node& node,
+                                                          std::span<const Operand> inputs) {
   const Shape& shape = inputs[0].type.shape;
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
@@ -112,7 +113,8 @@ void store(std::span<const double> from, Tensor& to) {
 }
 
 template <Around around>
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_layer_normalization(const Node& node, std::span<const Tensor> inputs,
+                                   std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
   const int64_t count = shape.count(0, axis_of(node, shape));
   visit<Floats>(inputs[0].dtype(), [&]<class T>() {
@@ -125,7 +127,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 // Tiles have whole rows. Statistics as outputs are not split: the region asked for is one of output
 // 0 only.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_layer_normalization(const Node& node, std::span<const Operand> inputs,
+                                              const Region& output) {
   if (node.outputs.size() > 1) return std::nullopt;
   const Shape& shape = inputs[0].type.shape;
   Region rows = output;
@@ -172,18 +175,18 @@ SHOAL_RECORD(layer_normalization) = {.name = "LayerNormalization",
                                      .min_inputs = 2,
                                      .max_inputs = 3,
                                      .max_outputs = 3,
-                                     .infer = infer,
-                                     .reference = reference<Around::kMean>,
-                                     .split = split,
+                                     .infer = infer_layer_normalization,
+                                     .reference = reference_layer_normalization<Around::kMean>,
+                                     .split = split_layer_normalization,
                                      .in_place = true,
                                      .gradient = layer_normalization_gradient};
 
 SHOAL_RECORD(rms_normalization) = {.name = "RMSNormalization",
                                    .min_inputs = 2,
                                    .max_inputs = 2,
-                                   .infer = infer,
-                                   .reference = reference<Around::kZero>,
-                                   .split = split,
+                                   .infer = infer_layer_normalization,
+                                   .reference = reference_layer_normalization<Around::kZero>,
+                                   .split = split_layer_normalization,
                                    .in_place = true,
                                    .expand = expand_rms};
 

@@ -79,7 +79,8 @@ Status require_gate(std::span<const Operand> inputs, size_t input, const Sizes& 
   return {};
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_linear_attention(const Node& node,
+                                                       std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[kQuery]));
   SHOAL_TRY(require_same_type(inputs.first(3)));
   for (const Operand& input : inputs.first(3)) SHOAL_TRY(require_rank(input, 3));
@@ -186,7 +187,8 @@ void attend(const Node& node, std::span<const Tensor> inputs, Tensor& y, Tensor&
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_linear_attention(const Node& node, std::span<const Tensor> inputs,
+                                std::span<Tensor> outputs) {
   const DType dtype = inputs[kQuery].dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
   const Sizes n = sizes_of(node, inputs[kQuery].shape(), inputs[kValue].shape());
   Tensor y({dtype, outputs[0].shape()}), state({dtype, n.state()});
@@ -196,7 +198,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   if (outputs.size() > 1) convert(state, outputs[1]);
 }
 
-int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
+int64_t macs_of_linear_attention(const Node& node, std::span<const Operand> inputs,
+                                 std::span<const TensorType>) {
   const Sizes n = sizes_of(node, inputs[kQuery].type.shape, inputs[kValue].type.shape);
   const Checked state = Checked(n.batch) * n.tokens * n.depth * n.width;
   return (state * (Checked(n.q_heads) + n.heads)).value();
@@ -208,8 +211,8 @@ SHOAL_RECORD(linear_attention) = {.name = "LinearAttention",
                                   .min_inputs = 3,
                                   .max_inputs = 6,
                                   .max_outputs = 2,
-                                  .infer = infer,
-                                  .reference = reference,
-                                  .macs = macs};
+                                  .infer = infer_linear_attention,
+                                  .reference = reference_linear_attention,
+                                  .macs = macs_of_linear_attention};
 
 }  // namespace shoal::ops

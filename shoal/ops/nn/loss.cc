@@ -18,7 +18,7 @@ namespace shoal::ops {
 namespace {
 
 // x: [n, classes, d1, ...], target: [n, d1, ...].
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_loss(const Node& node, std::span<const Operand> inputs) {
   const Shape& x = inputs[0].type.shape;
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require<Indices>(inputs[1]));
@@ -115,7 +115,7 @@ SHOAL_RECORD(negative_log_likelihood_loss) = {.name = "NegativeLogLikelihoodLoss
                                               .min_inputs = 2,
                                               .max_inputs = 3,
                                               .statistic_inputs = 0b100,
-                                              .infer = infer,
+                                              .infer = infer_loss,
                                               .reference = reference_likelihood,
                                               .gradient = negative_log_likelihood_loss_gradient};
 
@@ -124,7 +124,7 @@ SHOAL_RECORD(softmax_cross_entropy_loss) = {.name = "SoftmaxCrossEntropyLoss",
                                             .max_inputs = 3,
                                             .max_outputs = 2,
                                             .statistic_inputs = 0b100,
-                                            .infer = infer,
+                                            .infer = infer_loss,
                                             .reference = reference_entropy,
                                             .gradient = softmax_cross_entropy_loss_gradient};
 

@@ -13,7 +13,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_lrn(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   if (inputs[0].type.shape.rank() < 2) return invalid("the input has no channels");
   if (node.integer("size", 0) < 1) return invalid("size is missing or less than 1");
@@ -53,13 +53,14 @@ void normalize(const Node& node, const Tensor& input, Tensor& output) {
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_lrn(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   visit<Floats>(inputs[0].dtype(), [&]<class T>() { normalize<T>(node, inputs[0], outputs[0]); });
 }
 
 // Neighbouring channels are read, and no attribute can say that some channels are read but not
 // written. So a tile has all channels.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_lrn(const Node& node, std::span<const Operand> inputs,
+                              const Region& output) {
   Region box = output;
   box.begin[1] = 0;
   box.end[1] = inputs[0].type.shape[1];
@@ -69,9 +70,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }  // namespace
 
 SHOAL_RECORD(lrn) = {.name = "LRN",
-                     .infer = infer,
-                     .reference = reference,
-                     .split = split,
+                     .infer = infer_lrn,
+                     .reference = reference_lrn,
+                     .split = split_lrn,
                      .gradient = lrn_gradient};
 
 }  // namespace shoal::ops

@@ -12,7 +12,7 @@ namespace {
 
 using MatMulTypes = Types<float, double, Half, BFloat16, int32_t, uint32_t, int64_t, uint64_t>;
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_mat_mul(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<MatMulTypes>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
   SHOAL_ASSIGN(MatMulSizes sizes, require_matmul(inputs[0].type.shape, inputs[1].type.shape));
@@ -33,7 +33,7 @@ void multiply(const T* a, const T* b, T* y, const MatMulSizes& sizes, std::vecto
   }
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_mat_mul(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   const MatMulSizes sizes = matmul_sizes(inputs[0].shape(), inputs[1].shape());
   visit<MatMulTypes>(inputs[0].dtype(), [&]<class T>() {
@@ -46,7 +46,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   });
 }
 
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_mat_mul(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
   const auto [a, b] = split_matmul(inputs[0].type.shape, inputs[1].type.shape, output);
   return Tile{{a, b}, output, node.attributes, {}};
 }
@@ -60,9 +61,9 @@ int64_t macs_of(const Node&, std::span<const Operand> inputs, std::span<const Te
 SHOAL_RECORD(mat_mul) = {.name = "MatMul",
                          .min_inputs = 2,
                          .max_inputs = 2,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split,
+                         .infer = infer_mat_mul,
+                         .reference = reference_mat_mul,
+                         .split = split_mat_mul,
                          .linear = true,
                          .macs = macs_of,
                          .gradient = mat_mul_gradient};

@@ -10,7 +10,8 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_max_roi_pool(const Node& node,
+                                                   std::span<const Operand> inputs) {
   const std::vector<int64_t> pooled = node.integers("pooled_shape");
   if (pooled.size() != 2) return invalid("pooled_shape should be two numbers");
   SHOAL_ASSIGN(TensorType type, pooled_type(inputs[0], inputs[1], 5, pooled[0], pooled[1]));
@@ -65,7 +66,8 @@ void pool(const Tensor& images, const T* roi, double scale, T* y, const Shape& o
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_max_roi_pool(const Node& node, std::span<const Tensor> inputs,
+                            std::span<Tensor> outputs) {
   const Shape& shape = outputs[0].shape();
   visit<Floats>(inputs[0].dtype(), [&]<class T>() {
     for (int64_t r = 0; r < shape[0]; ++r) {
@@ -80,8 +82,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 SHOAL_RECORD(max_roi_pool) = {.name = "MaxRoiPool",
                               .min_inputs = 2,
                               .max_inputs = 2,
-                              .infer = infer,
-                              .reference = reference,
+                              .infer = infer_max_roi_pool,
+                              .reference = reference_max_roi_pool,
                               .split = split_rois};
 
 }  // namespace shoal::ops

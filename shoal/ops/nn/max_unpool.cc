@@ -41,7 +41,8 @@ Result<Shape> require_output_shape(const Operand& operand, const Shape& pooled) 
   return Shape(dims);
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_max_unpool(const Node& node,
+                                                 std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require<Types<int64_t>>(inputs[1]));
   if (inputs[1].type.shape != inputs[0].type.shape) {
@@ -68,7 +69,8 @@ int64_t move_index(int64_t index, const Shape& from, const Shape& to) {
   return offset;
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_max_unpool(const Node& node, std::span<const Tensor> inputs,
+                          std::span<Tensor> outputs) {
   auto pooled = require_pooled(node, inputs[0].shape());
   SHOAL_CHECK(pooled.ok());
   std::ranges::fill(outputs[0].bytes(), std::byte{0});
@@ -87,7 +89,7 @@ SHOAL_RECORD(max_unpool) = {.name = "MaxUnpool",
                             .min_inputs = 2,
                             .max_inputs = 3,
                             .value_inputs = 1u << 2,
-                            .infer = infer,
-                            .reference = reference};
+                            .infer = infer_max_unpool,
+                            .reference = reference_max_unpool};
 
 }  // namespace shoal::ops

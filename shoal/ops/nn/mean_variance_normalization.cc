@@ -16,7 +16,8 @@ constexpr double kEpsilon = 1e-9;  // as in the function body that ONNX gives
 
 std::vector<int64_t> axes_of(const Node& node) { return node.integers("axes", {0, 2, 3}); }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_mean_variance_normalization(const Node& node,
+                                                                  std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_axes(axes_of(node), inputs[0].type.shape.rank()).status());
   return std::vector{inputs[0].type};
@@ -59,12 +60,15 @@ void normalize(const Node& node, const Tensor& input, Tensor& output) {
   });
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_mean_variance_normalization(const Node& node, std::span<const Tensor> inputs,
+                                           std::span<Tensor> outputs) {
   visit<Floats>(inputs[0].dtype(), [&]<class T>() { normalize<T>(node, inputs[0], outputs[0]); });
 }
 
 // The reduced axes stay whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_mean_variance_normalization(const Node& node,
+                                                      std::span<const Operand> inputs,
+                                                      const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   Region box = output;
   for (int64_t axis : axes_of(node)) {
@@ -78,9 +82,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }  // namespace
 
 SHOAL_RECORD(mean_variance_normalization) = {.name = "MeanVarianceNormalization",
-                                             .infer = infer,
-                                             .reference = reference,
-                                             .split = split,
+                                             .infer = infer_mean_variance_normalization,
+                                             .reference = reference_mean_variance_normalization,
+                                             .split = split_mean_variance_normalization,
                                              .in_place = true,
                                              .gradient = mean_variance_normalization_gradient};
 

@@ -115,7 +115,8 @@ Result<std::vector<std::array<int64_t, 3>>> select(const Node& node,
   return selected;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_non_max_suppression(const Node& node,
+                                                          std::span<const Operand> inputs) {
   const Shape &boxes = inputs[0].type.shape, &scores = inputs[1].type.shape;
   for (const Operand& input : inputs.first(2)) {
     SHOAL_TRY(require<Types<float>>(input));
@@ -129,7 +130,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{DType::kI64, {std::ssize(selected), 3}}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_non_max_suppression(const Node& node, std::span<const Tensor> inputs,
+                                   std::span<Tensor> outputs) {
   int64_t* y = outputs[0].data<int64_t>().data();  // [selected, 3]
   const auto selected = *select(node, operands_of(inputs));
   for (const auto& row : selected) y = std::ranges::copy(row, y).out;
@@ -141,7 +143,7 @@ SHOAL_RECORD(non_max_suppression) = {.name = "NonMaxSuppression",
                                      .min_inputs = 2,
                                      .max_inputs = 5,
                                      .value_inputs = 0b11111,
-                                     .infer = infer,
-                                     .reference = reference};
+                                     .infer = infer_non_max_suppression,
+                                     .reference = reference_non_max_suppression};
 
 }  // namespace shoal::ops

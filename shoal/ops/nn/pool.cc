@@ -21,7 +21,8 @@ Result<std::vector<TensorType>> infer_window(const Node& node, const TensorType&
 }
 
 // A tile reads a halo, as for Conv, and its own channels only.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_pool(const Node& node, std::span<const Operand> inputs,
+                               const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   ReceptiveField field = receptive_field(window_of(node, shape), shape, output);
   field.x.begin[1] = output.begin[1];
@@ -73,14 +74,14 @@ struct Norm {
 };
 
 template <class F>
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_pool(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(F::check(node));
   return infer_window(node, inputs[0].type);
 }
 
 template <class F>
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_pool(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const F f(node);
   const Shape& shape = inputs[0].shape();
   const Window window = window_of(node, shape);
@@ -152,22 +153,22 @@ void reference_max(const Node& node, std::span<const Tensor> inputs, std::span<T
 std::optional<Tile> split_max(const Node& node, std::span<const Operand> inputs,
                               const Region& output) {
   if (node.outputs.size() > 1) return std::nullopt;
-  return split(node, inputs, output);
+  return split_pool(node, inputs, output);
 }
 
 }  // namespace
 
 SHOAL_RECORD(average_pool) = {.name = "AveragePool",
-                              .infer = infer<Average>,
-                              .reference = reference<Average>,
-                              .split = split,
+                              .infer = infer_pool<Average>,
+                              .reference = reference_pool<Average>,
+                              .split = split_pool,
                               .linear = true,
                               .gradient = average_pool_gradient};
 
 SHOAL_RECORD(lp_pool) = {.name = "LpPool",
-                         .infer = infer<Norm>,
-                         .reference = reference<Norm>,
-                         .split = split,
+                         .infer = infer_pool<Norm>,
+                         .reference = reference_pool<Norm>,
+                         .split = split_pool,
                          .gradient = lp_pool_gradient};
 
 SHOAL_RECORD(max_pool) = {.name = "MaxPool",

@@ -55,7 +55,7 @@ namespace {
 bool keeps_dims(const Node& node) { return node.integer("keepdims", 1) != 0; }
 
 template <class List>
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_reduce(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<List>(inputs[0]));
   SHOAL_ASSIGN(const std::vector<bool> reduced, require_reduced(node, inputs));
   Shape shape;
@@ -114,7 +114,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // The reduced axes stay whole, the others are cut with the output.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_reduce(const Node& node, std::span<const Operand> inputs,
+                                 const Region& output) {
   const std::vector<bool> reduced = reduced_axes(node, inputs);
   Region box = Region::whole(inputs[0].type.shape);
   size_t out = 0;
@@ -240,9 +241,9 @@ struct LogSumExp {
 template <template <class> class Accumulator, class List>
 constexpr Operator reduction(std::string_view name, bool linear = false) {
   return {.name = name,
-          .infer = infer<List>,
+          .infer = infer_reduce<List>,
           .reference = reference<Accumulator, List>,
-          .split = split,
+          .split = split_reduce,
           .linear = linear,
           .linear_time = true};
 }

@@ -10,7 +10,7 @@ namespace shoal::ops {
 namespace {
 
 // Inputs are y and dy.
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_relu_backward(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   if (inputs[0].type != inputs[1].type) {
     return invalid("the output is " + to_string(inputs[0].type) + ", its gradient " +
@@ -19,7 +19,8 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{inputs[0].type};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_relu_backward(const Node&, std::span<const Tensor> inputs,
+                             std::span<Tensor> outputs) {
   visit<Floats>(inputs[0].dtype(), [&]<class T>() {
     std::ranges::transform(
         inputs[0].data<T>(), inputs[1].data<T>(), outputs[0].data<T>().begin(),
@@ -27,7 +28,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   });
 }
 
-std::optional<Tile> split(const Node& node, std::span<const Operand>, const Region& output) {
+std::optional<Tile> split_relu_backward(const Node& node, std::span<const Operand>,
+                                        const Region& output) {
   return Tile{{output, output}, output, node.attributes, {}};
 }
 
@@ -43,9 +45,9 @@ Result<std::vector<ValueId>> expand_node(const Node&, std::span<const ValueId> i
 SHOAL_RECORD(relu_backward) = {.name = "ReluBackward",
                                .min_inputs = 2,
                                .max_inputs = 2,
-                               .infer = infer,
-                               .reference = reference,
-                               .split = split,
+                               .infer = infer_relu_backward,
+                               .reference = reference_relu_backward,
+                               .split = split_relu_backward,
                                .elementwise = {.operands = 2, .finite = true},
                                .in_place = true,
                                .expand = expand_node};

@@ -15,7 +15,7 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_resize(const Node& node, std::span<const Operand> inputs) {
   SHOAL_ASSIGN(ResizeRule rule, resize_rule(node));
   if (rule.mode != ResizeRule::Mode::kNearest) SHOAL_TRY(require<Numbers>(inputs[0]));
   SHOAL_ASSIGN(std::vector<ResizeAxis> axes, resize_axes(node, rule, inputs));
@@ -140,7 +140,7 @@ std::vector<Operand> operands_of(std::span<const Tensor> inputs) {
   return operands;
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_resize(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   const ResizeRule rule = *resize_rule(node);
   const auto axes = *resize_axes(node, rule, operands_of(inputs));
@@ -177,7 +177,8 @@ ResizeAxis narrowed(const ResizeRule& rule, const ResizeAxis& axis, int64_t begi
 
 // Coordinates in a tile depend on the sizes of the whole, so an attribute tells the node which part
 // of it the tile is.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_resize(const Node& node, std::span<const Operand> inputs,
+                                 const Region& output) {
   auto rule = resize_rule(node);
   if (!rule.ok()) return std::nullopt;
   auto axes = resize_axes(node, *rule, inputs);
@@ -197,8 +198,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }
 
 // Axes that keep their length lose indices; for the others, coordinates would move.
-std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
-                               const Remainder& left) {
+std::optional<Settings> shrink_resize(const Node& node, std::span<const Operand> inputs,
+                                      const Remainder& left) {
   const Shape& from = inputs[0].type.shape;
   const ResizeRule rule = *resize_rule(node);
   const std::vector<ResizeAxis> axes = *resize_axes(node, rule, inputs);
@@ -224,10 +225,10 @@ SHOAL_RECORD(resize) = {.name = "Resize",
                         .min_inputs = 1,
                         .max_inputs = 4,
                         .value_inputs = 0b1110,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
-                        .shrink = shrink,
+                        .infer = infer_resize,
+                        .reference = reference_resize,
+                        .split = split_resize,
+                        .shrink = shrink_resize,
                         .gradient = resize_gradient};
 
 }  // namespace shoal::ops

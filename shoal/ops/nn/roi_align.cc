@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxSamplingRatio = 256;  // squared, it multiplies the work
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_roi_align(const Node& node, std::span<const Operand> inputs) {
   const std::string mode = node.text("mode", "avg");
   if (mode != "avg" && mode != "max") return invalid("mode '" + mode + "' is unknown");
   const std::string coordinates = node.text("coordinate_transformation_mode", "half_pixel");
@@ -148,7 +148,8 @@ void pool(const Rule& rule, const T* image, const Shape& shape, const T* roi, T*
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_roi_align(const Node& node, std::span<const Tensor> inputs,
+                         std::span<Tensor> outputs) {
   const Shape& shape = outputs[0].shape();
   const int64_t block = shape.count(1, 4), images = inputs[0].shape()[0];
   const std::vector<int64_t> image_of = to_ints(inputs[2]);
@@ -174,8 +175,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 SHOAL_RECORD(roi_align) = {.name = "RoiAlign",
                            .min_inputs = 3,
                            .max_inputs = 3,
-                           .infer = infer,
-                           .reference = reference,
+                           .infer = infer_roi_align,
+                           .reference = reference_roi_align,
                            .split = split_rois};
 
 }  // namespace shoal::ops

@@ -18,7 +18,7 @@ size_t axis_of(const Node& node, const Shape& shape) {
 }
 
 template <class F>
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_softmax(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_axis(node.integer("axis", -1), inputs[0].type.shape.rank()).status());
   SHOAL_TRY(F::check(node));
@@ -26,7 +26,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 }
 
 template <class F>
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_softmax(const Node& node, std::span<const Tensor> inputs,
+                       std::span<Tensor> outputs) {
   const F f(node);
   const Shape& shape = inputs[0].shape();  // [outer, n, inner]
   if (shape.count() == 0) return;
@@ -46,7 +47,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // Every element depends on the whole line, so the axis is not cut.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_softmax(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   const size_t axis = axis_of(node, shape);
   Region line = output;
@@ -132,9 +134,9 @@ struct LpNormalization {
 template <class F>
 constexpr Operator along_axis(std::string_view name) {
   return {.name = name,
-          .infer = infer<F>,
-          .reference = reference<F>,
-          .split = split,
+          .infer = infer_softmax<F>,
+          .reference = reference_softmax<F>,
+          .split = split_softmax,
           .in_place = true,
           .linear_time = true};
 }

@@ -150,7 +150,8 @@ void reference_qlinear(const Node& node, std::span<const Tensor> inputs,
 }
 
 template <const Places& at>
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_conv_integer(const Node& node, std::span<const Operand> inputs,
+                                       const Region& output) {
   auto part = split_convolution(node, inputs[at.x].type.shape, inputs[at.w].type.shape, output);
   if (!part) return std::nullopt;
   Tile tile{{}, output, std::move(part->attributes), {}};
@@ -167,7 +168,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }
 
 template <const Places& at>
-int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
+int64_t macs_of_conv_integer(const Node& node, std::span<const Operand> inputs,
+                             std::span<const TensorType>) {
   return count_macs(convolution_of(node, inputs[at.x].type.shape, inputs[at.w].type.shape));
 }
 
@@ -178,15 +180,15 @@ SHOAL_RECORD(conv_integer) = {.name = "ConvInteger",
                               .max_inputs = 4,
                               .infer = infer_integer,
                               .reference = reference_integer,
-                              .split = split<kInteger>,
-                              .macs = macs<kInteger>};
+                              .split = split_conv_integer<kInteger>,
+                              .macs = macs_of_conv_integer<kInteger>};
 
 SHOAL_RECORD(q_linear_conv) = {.name = "QLinearConv",
                                .min_inputs = 8,
                                .max_inputs = 9,
                                .infer = infer_qlinear,
                                .reference = reference_qlinear,
-                               .split = split<kQLinear>,
-                               .macs = macs<kQLinear>};
+                               .split = split_conv_integer<kQLinear>,
+                               .macs = macs_of_conv_integer<kQLinear>};
 
 }  // namespace shoal::ops

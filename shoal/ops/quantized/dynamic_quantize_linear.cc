@@ -11,7 +11,8 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_dynamic_quantize_linear(const Node& node,
+                                                              std::span<const Operand> inputs) {
   SHOAL_TRY(require<Types<float>>(inputs[0]));
   std::vector<TensorType> types{
       {DType::kU8, inputs[0].type.shape}, {DType::kF32, {}}, {DType::kU8, {}}};
@@ -36,7 +37,8 @@ Parameters fit(std::span<const float> x) {
   return {scale, quantize<uint8_t>(-low / scale, 0)};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_dynamic_quantize_linear(const Node&, std::span<const Tensor> inputs,
+                                       std::span<Tensor> outputs) {
   const auto x = inputs[0].data<float>();
   const auto [scale, zero_point] = fit(x);
   std::ranges::transform(x, outputs[0].data<uint8_t>().begin(),
@@ -49,7 +51,9 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 }  // namespace
 
-SHOAL_RECORD(dynamic_quantize_linear) = {
-    .name = "DynamicQuantizeLinear", .max_outputs = 3, .infer = infer, .reference = reference};
+SHOAL_RECORD(dynamic_quantize_linear) = {.name = "DynamicQuantizeLinear",
+                                         .max_outputs = 3,
+                                         .infer = infer_dynamic_quantize_linear,
+                                         .reference = reference_dynamic_quantize_linear};
 
 }  // namespace shoal::ops

@@ -26,7 +26,8 @@ std::array<T, 8> add_inputs(const T& y, std::span<const T> inputs) {
           inputs[10], inputs[11],      inputs[12],          inputs[13]};
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_fused_q_linear_conv(const Node& node,
+                                                          std::span<const Operand> inputs) {
   SHOAL_ASSIGN(const std::vector<TensorType> types, q_linear_conv.infer(node, conv_inputs(inputs)));
   SHOAL_TRY(require_bounds(node, types[0].dtype));
   if (inputs.size() <= kResidual) return types;
@@ -41,7 +42,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 
 // The convolution is rounded to 8 bits before the residual is added, as in the two nodes that it
 // replaces.
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_fused_q_linear_conv(const Node& node, std::span<const Tensor> inputs,
+                                   std::span<Tensor> outputs) {
   q_linear_conv.reference(node, conv_inputs(inputs), outputs);
   if (inputs.size() == kAllInputs) {
     q_linear_add.reference(node, add_inputs(outputs[0], inputs), outputs);
@@ -49,7 +51,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   apply(bounds_of(node, outputs[0].dtype()), outputs[0]);
 }
 
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_fused_q_linear_conv(const Node& node, std::span<const Operand> inputs,
+                                              const Region& output) {
   std::optional<Tile> tile = q_linear_conv.split(node, conv_inputs(inputs), output);
   for (size_t i = kResidual; tile && i < inputs.size(); ++i) {
     tile->inputs.push_back(i == kResidual ? output : Region::whole(inputs[i].type.shape));
@@ -57,8 +60,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
-int64_t macs(const Node& node, std::span<const Operand> inputs,
-             std::span<const TensorType> outputs) {
+int64_t macs_of_fused_q_linear_conv(const Node& node, std::span<const Operand> inputs,
+                                    std::span<const TensorType> outputs) {
   return q_linear_conv.macs(node, conv_inputs(inputs), outputs);
 }
 
@@ -84,10 +87,10 @@ Result<std::vector<ValueId>> expand_conv(const Node& node, std::span<const Value
 SHOAL_RECORD(fused_q_linear_conv) = {.name = "FusedQLinearConv",
                                      .min_inputs = 8,
                                      .max_inputs = kAllInputs,
-                                     .infer = infer,
-                                     .reference = reference,
-                                     .split = split,
-                                     .macs = macs,
+                                     .infer = infer_fused_q_linear_conv,
+                                     .reference = reference_fused_q_linear_conv,
+                                     .split = split_fused_q_linear_conv,
+                                     .macs = macs_of_fused_q_linear_conv,
                                      .expand = expand_conv};
 
 }  // namespace shoal::ops

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kEntries = 256;
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_lookup(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Bytes>(inputs[0]));
   SHOAL_TRY(require<Bytes>(inputs[1]));
   if (inputs[1].type.shape != Shape{kEntries}) {
@@ -22,13 +22,14 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{TensorType{inputs[1].type.dtype, inputs[0].type.shape}};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_lookup(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const auto table = inputs[1].bytes();
   std::ranges::transform(inputs[0].bytes(), outputs[0].bytes().begin(),
                          [&](std::byte x) { return table[static_cast<size_t>(x)]; });
 }
 
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_lookup(const Node& node, std::span<const Operand> inputs,
+                                 const Region& output) {
   return Tile{{output, Region::whole(inputs[1].type.shape)}, output, node.attributes, {}};
 }
 
@@ -46,9 +47,9 @@ Result<std::vector<ValueId>> expand_lookup(const Node&, std::span<const ValueId>
 SHOAL_RECORD(lookup) = {.name = "Lookup",
                         .min_inputs = 2,
                         .max_inputs = 2,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
+                        .infer = infer_lookup,
+                        .reference = reference_lookup,
+                        .split = split_lookup,
                         .in_place = true,
                         .expand = expand_lookup};
 

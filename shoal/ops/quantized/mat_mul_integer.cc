@@ -177,7 +177,8 @@ Region parameter_region(const Operand& parameter, const Region& matrices, Lines 
 }
 
 template <const Places& at>
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_mat_mul_integer(const Node& node, std::span<const Operand> inputs,
+                                          const Region& output) {
   const MatMulTile part = split_matmul(inputs[at.a].type.shape, inputs[at.b].type.shape, output);
   Tile tile{{}, output, node.attributes, {}};
   for (const Operand& input : inputs) tile.inputs.push_back(Region::whole(input.type.shape));
@@ -196,7 +197,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }
 
 template <const Places& at>
-int64_t macs(const Node&, std::span<const Operand> inputs, std::span<const TensorType>) {
+int64_t macs_of_mat_mul_integer(const Node&, std::span<const Operand> inputs,
+                                std::span<const TensorType>) {
   return count_macs(matmul_sizes(inputs[at.a].type.shape, inputs[at.b].type.shape));
 }
 
@@ -207,15 +209,15 @@ SHOAL_RECORD(mat_mul_integer) = {.name = "MatMulInteger",
                                  .max_inputs = 4,
                                  .infer = infer_integer,
                                  .reference = reference_integer,
-                                 .split = split<kInteger>,
-                                 .macs = macs<kInteger>};
+                                 .split = split_mat_mul_integer<kInteger>,
+                                 .macs = macs_of_mat_mul_integer<kInteger>};
 
 SHOAL_RECORD(q_linear_mat_mul) = {.name = "QLinearMatMul",
                                   .min_inputs = 8,
                                   .max_inputs = 8,
                                   .infer = infer_qlinear,
                                   .reference = reference_qlinear,
-                                  .split = split<kQLinear>,
-                                  .macs = macs<kQLinear>};
+                                  .split = split_mat_mul_integer<kQLinear>,
+                                  .macs = macs_of_mat_mul_integer<kQLinear>};
 
 }  // namespace shoal::ops

@@ -43,7 +43,7 @@ Result<Sizes> require_sizes(const Node& node, std::span<const Operand> inputs) {
   return invalid("matrices " + to_string(a) + " and " + to_string(b) + " do not multiply");
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_q_gemm(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Bytes>(inputs[kA]));
   SHOAL_TRY(require<Bytes>(inputs[kB]));
   SHOAL_ASSIGN(const Sizes sizes, require_sizes(node, inputs));
@@ -109,7 +109,7 @@ void multiply(const Node& node, std::span<const Tensor> inputs, Finish finish) {
   });
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_q_gemm(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const float a_scale = scale_of(inputs[kAScale]);
   const auto b_scales = inputs[kBScale].data<float>();
   if (outputs[0].dtype() == DType::kF32) {
@@ -129,7 +129,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   apply(bounds_of(node, outputs[0].dtype()), outputs[0]);
 }
 
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_q_gemm(const Node& node, std::span<const Operand> inputs,
+                                 const Region& output) {
   Tile tile{{}, output, node.attributes, {}};
   for (const Operand& input : inputs) {
     // Vectors of more than one element belong to the columns of b, so they are cut with them.
@@ -145,7 +146,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
-int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
+int64_t macs_of_q_gemm(const Node& node, std::span<const Operand> inputs,
+                       std::span<const TensorType>) {
   const Sizes size = sizes_of(node, inputs[kA].type.shape, inputs[kB].type.shape);
   return (Checked(size.m) * size.n * size.k).value();
 }
@@ -180,10 +182,10 @@ Result<std::vector<ValueId>> expand_gemm(const Node& node, std::span<const Value
 SHOAL_RECORD(q_gemm) = {.name = "QGemm",
                         .min_inputs = 6,
                         .max_inputs = 9,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
-                        .macs = macs,
+                        .infer = infer_q_gemm,
+                        .reference = reference_q_gemm,
+                        .split = split_q_gemm,
+                        .macs = macs_of_q_gemm,
                         .expand = expand_gemm};
 
 }  // namespace shoal::ops

@@ -19,7 +19,8 @@ namespace {
 constexpr size_t kA = 0, kB = 3;
 constexpr size_t kScale = 6, kZeroPoint = 7;  // those of the sum
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_q_linear_add(const Node& node,
+                                                   std::span<const Operand> inputs) {
   const DType dtype = inputs[kA].type.dtype;
   SHOAL_TRY(require<Bytes>(inputs[kA]));
   SHOAL_TRY(require_same_type(std::array{inputs[kA], inputs[kB]}));
@@ -31,7 +32,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{dtype, shape}};
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_q_linear_add(const Node& node, std::span<const Tensor> inputs,
+                            std::span<Tensor> outputs) {
   const float scale = scale_of(inputs[kScale]);
   const float a_scale = scale_of(inputs[kA + 1]) / scale,
               b_scale = scale_of(inputs[kB + 1]) / scale;
@@ -47,7 +49,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   apply(bounds_of(node, outputs[0].dtype()), outputs[0]);
 }
 
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_q_linear_add(const Node& node, std::span<const Operand> inputs,
+                                       const Region& output) {
   Tile tile{{}, output, node.attributes, {}};
   for (const Operand& input : inputs) tile.inputs.push_back(Region::whole(input.type.shape));
   for (size_t i : {kA, kB}) tile.inputs[i] = broadcast_region(inputs[i].type.shape, output);
@@ -74,9 +77,9 @@ Result<std::vector<ValueId>> expand_add(const Node& node, std::span<const ValueI
 SHOAL_RECORD(q_linear_add) = {.name = "QLinearAdd",
                               .min_inputs = 8,
                               .max_inputs = 8,
-                              .infer = infer,
-                              .reference = reference,
-                              .split = split,
+                              .infer = infer_q_linear_add,
+                              .reference = reference_q_linear_add,
+                              .split = split_q_linear_add,
                               .in_place = true,
                               .expand = expand_add};
 

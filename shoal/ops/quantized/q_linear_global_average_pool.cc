@@ -16,7 +16,8 @@ constexpr size_t kX = 0, kXScale = 1, kXZeroPoint = 2, kYScale = 3, kYZeroPoint 
 
 float plane_of(const Shape& x) { return static_cast<float>(x.count(2, x.rank())); }
 
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_q_linear_global_average_pool(
+    const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Bytes>(inputs[kX]));
   TensorType type = inputs[kX].type;
   SHOAL_TRY(require_spatial(type.shape));
@@ -27,7 +28,8 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{type};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_q_linear_global_average_pool(const Node&, std::span<const Tensor> inputs,
+                                            std::span<Tensor> outputs) {
   const Shape& shape = inputs[kX].shape();
   const auto plane = static_cast<size_t>(shape.count(2, shape.rank()));
   const float scale = scale_of(inputs[kXScale]) / (scale_of(inputs[kYScale]) * plane_of(shape));
@@ -44,7 +46,9 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   });
 }
 
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_q_linear_global_average_pool(const Node& node,
+                                                       std::span<const Operand> inputs,
+                                                       const Region& output) {
   Tile tile{{}, output, node.attributes, {}};
   for (const Operand& input : inputs) tile.inputs.push_back(Region::whole(input.type.shape));
   for (size_t d = 0; d < 2; ++d) {
@@ -77,9 +81,9 @@ Result<std::vector<ValueId>> expand_pool(const Node&, std::span<const ValueId> i
 SHOAL_RECORD(q_linear_global_average_pool) = {.name = "QLinearGlobalAveragePool",
                                               .min_inputs = 5,
                                               .max_inputs = 5,
-                                              .infer = infer,
-                                              .reference = reference,
-                                              .split = split,
+                                              .infer = infer_q_linear_global_average_pool,
+                                              .reference = reference_q_linear_global_average_pool,
+                                              .split = split_q_linear_global_average_pool,
                                               .expand = expand_pool};
 
 }  // namespace shoal::ops

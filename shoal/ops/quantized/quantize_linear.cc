@@ -115,7 +115,8 @@ void dequantize_all(const Node& node, std::span<const Tensor> inputs, std::span<
 }
 
 // Element-wise in x; parameters per axis are cut with that axis.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_quantize_linear(const Node& node, std::span<const Operand> inputs,
+                                          const Region& output) {
   const Shape& x = inputs[0].type.shape;
   Tile tile{{output}, output, node.attributes, {}};
   for (const Operand& parameter : inputs.subspan(1)) {
@@ -137,7 +138,7 @@ SHOAL_RECORD(dequantize_linear) = {.name = "DequantizeLinear",
                                    .statistic_inputs = 1 << 1,  // the scale
                                    .infer = infer_dequantize,
                                    .reference = dequantize_all,
-                                   .split = split};
+                                   .split = split_quantize_linear};
 
 SHOAL_RECORD(quantize_linear) = {.name = "QuantizeLinear",
                                  .min_inputs = 2,
@@ -145,6 +146,6 @@ SHOAL_RECORD(quantize_linear) = {.name = "QuantizeLinear",
                                  .statistic_inputs = 1 << 1,  // the scale
                                  .infer = infer_quantize,
                                  .reference = quantize_all,
-                                 .split = split};
+                                 .split = split_quantize_linear};
 
 }  // namespace shoal::ops

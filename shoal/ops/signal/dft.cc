@@ -26,7 +26,7 @@ Result<int64_t> length_of(const Node& node, std::span<const Operand> inputs) {
   return require_length(shape[axis_of(node, shape)], "the length of the signal");
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_dft(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   const Shape& shape = inputs[0].type.shape;
   const size_t rank = shape.rank();
@@ -73,7 +73,7 @@ void transform(const Node& node, const Tensor& x, int64_t length, Tensor& y) {
   }
 }
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_dft(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const bool given = inputs.size() > 1 && inputs[1].defined();
   const Shape& shape = inputs[0].shape();
   const int64_t length = given ? to_ints(inputs[1])[0] : shape[axis_of(node, shape)];
@@ -82,7 +82,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 }
 
 // Lines are independent, and each stays whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_dft(const Node& node, std::span<const Operand> inputs,
+                              const Region& output) {
   auto types = node.op->infer(node, inputs);
   if (!types.ok()) return std::nullopt;
   const Shape &in = inputs[0].type.shape, &out = (*types)[0].shape;
@@ -134,9 +135,9 @@ SHOAL_RECORD(dft) = {.name = "DFT",
                      .min_inputs = 1,
                      .max_inputs = 2,
                      .value_inputs = 0b10,
-                     .infer = infer,
-                     .reference = reference,
-                     .split = split,
+                     .infer = infer_dft,
+                     .reference = reference_dft,
+                     .split = split_dft,
                      .linear = true,
                      .gradient = gradient};
 

@@ -21,7 +21,8 @@ Status require_scalar(const Operand& operand) {
   return operand.type.shape.count() == 1 ? Status() : invalid("takes scalars");
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_mel_weight_matrix(const Node& node,
+                                                        std::span<const Operand> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     SHOAL_TRY(require_scalar(inputs[i]));
     SHOAL_TRY(i < kLowerEdge ? require<Indices>(inputs[i]) : require<Floats>(inputs[i]));
@@ -71,7 +72,8 @@ double weight_of(int64_t f, int64_t left, int64_t centre, int64_t right) {
   return static_cast<double>(f - left) / static_cast<double>(centre - left);
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_mel_weight_matrix(const Node&, std::span<const Tensor> inputs,
+                                 std::span<Tensor> outputs) {
   const Corners corners(inputs);
   const int64_t frequencies = outputs[0].shape()[0], bands = outputs[0].shape()[1];
   visit<Numbers>(outputs[0].dtype(), [&]<class T>() {
@@ -91,7 +93,7 @@ SHOAL_RECORD(mel_weight_matrix) = {.name = "MelWeightMatrix",
                                    .min_inputs = 5,
                                    .max_inputs = 5,
                                    .value_inputs = 0b11111,
-                                   .infer = infer,
-                                   .reference = reference};
+                                   .infer = infer_mel_weight_matrix,
+                                   .reference = reference_mel_weight_matrix};
 
 }  // namespace shoal::ops

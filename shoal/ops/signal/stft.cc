@@ -41,7 +41,7 @@ Result<Frames> frames_of(std::span<const Operand> inputs) {
   return frames;
 }
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_stft(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_rank(inputs[0], 3));
   const Shape& signal = inputs[0].type.shape;
@@ -88,7 +88,7 @@ void transform(const Tensor& signal, const Tensor& window, int64_t step, int64_t
   }
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void reference_stft(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Tensor window = inputs.size() > 2 ? inputs[2] : Tensor();
   const bool given = inputs.size() > 3 && inputs[3].defined();
   const int64_t length = given ? to_ints(inputs[3])[0] : window.shape()[0];
@@ -99,7 +99,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 // Frames overlap: a range of frames reads the signal from the begin of the first to the end of the
 // last. Frequencies stay whole.
-std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+std::optional<Tile> split_stft(const Node& node, std::span<const Operand> inputs,
+                               const Region& output) {
   auto types = node.op->infer(node, inputs);
   auto frames = frames_of(inputs);
   if (!types.ok() || !frames.ok()) return std::nullopt;
@@ -176,9 +177,9 @@ SHOAL_RECORD(stft) = {.name = "STFT",
                       .min_inputs = 2,
                       .max_inputs = 4,
                       .value_inputs = 0b1010,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split,
+                      .infer = infer_stft,
+                      .reference = reference_stft,
+                      .split = split_stft,
                       .linear = true,
                       .gradient = gradient};
 

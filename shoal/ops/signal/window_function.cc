@@ -11,7 +11,8 @@
 namespace shoal::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_window_function(const Node& node,
+                                                      std::span<const Operand> inputs) {
   SHOAL_ASSIGN(std::vector<int64_t> size, require_ints(inputs[0]));
   if (size.size() != 1) return invalid("size should be one number");
   SHOAL_ASSIGN(DType dtype, require_dtype(node.integer("output_datatype", 1)));
@@ -24,7 +25,8 @@ struct Weights {
 };
 
 template <Weights a>
-void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outputs) {
+void reference_window_function(const Node& node, std::span<const Tensor>,
+                               std::span<Tensor> outputs) {
   const int64_t size = outputs[0].count();
   const int64_t period = node.integer("periodic", 1) != 0 ? size : size - 1;
   visit<Numbers>(outputs[0].dtype(), [&]<class T>() {
@@ -40,7 +42,10 @@ void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outp
 
 template <Weights a>
 constexpr Operator window(std::string_view name) {
-  return {.name = name, .value_inputs = 0b1, .infer = infer, .reference = reference<a>};
+  return {.name = name,
+          .value_inputs = 0b1,
+          .infer = infer_window_function,
+          .reference = reference_window_function<a>};
 }
 
 }  // namespace
