@@ -26,7 +26,7 @@ void Policy::computed_tiles(double share, double ms) {
     if (wholes_ < kTimed) wait_ = kTimed - wholes_;
     return;
   }
-  if (share <= kMostShare && (whole_ms_ == 0 || ms < whole_ms_)) {
+  if (whole_ms_ == 0 ? share <= kMostShare : ms < whole_ms_) {
     losses_ = 0;
     backoff_ = kLeastWait;
   } else if (++losses_ == kLosses) {
