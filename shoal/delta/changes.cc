@@ -22,13 +22,6 @@ Rectangle hull(const Rectangle& a, const Rectangle& b) {
   return {hull(a.rows, b.rows), hull(a.columns, b.columns)};
 }
 
-Rectangle rounded(const Rectangle& box, int64_t granule, const Grid& grid) {
-  const auto side = [&](const Range& range, int64_t extent) {
-    return Range{range.begin / granule * granule, std::min(round_up(range.end, granule), extent)};
-  };
-  return {side(box.rows, grid.height), side(box.columns, grid.width)};
-}
-
 // The positions of the output that read one of `from`.
 Range readers_of(const Range& from, const std::vector<Range>& readers) {
   Range all;
@@ -65,8 +58,12 @@ void Changes::add(const TileMask& mask) {
 }
 
 void Changes::widen(int64_t granule) {
+  const auto widened = [&](const Range& range, int64_t extent) {
+    return Range{range.begin / granule * granule, std::min(round_up(range.end, granule), extent)};
+  };
   for (Rectangle& box : boxes_) {
-    if (box.pixels() > 0) box = rounded(box, granule, grid_);
+    if (box.pixels() == 0) continue;
+    box = {widened(box.rows, grid_.height), widened(box.columns, grid_.width)};
   }
 }
 
@@ -78,7 +75,7 @@ int64_t Changes::pixels() const { return pixels_of(boxes_); }
 
 // Along a row of tiles, a rectangle takes in its neighbour while that adds little enough. What it
 // has become continues the rectangle above it that has the same columns and ends where it begins.
-std::vector<Rectangle> Changes::cover(int64_t granule, double most_added) const {
+std::vector<Rectangle> Changes::cover(double most_added) const {
   std::vector<Rectangle> done, open, next;
   const auto close = [&](const Rectangle& run) {
     const auto above = std::ranges::find_if(open, [&](const Rectangle& one) {
@@ -95,12 +92,11 @@ std::vector<Rectangle> Changes::cover(int64_t granule, double most_added) const 
     std::optional<Rectangle> run;
     int64_t in_run = 0;  // pixels
     for (int64_t column = 0; column < grid_.columns(); ++column) {
-      const Rectangle& box = at(row, column);
-      if (box.pixels() == 0) {
+      const Rectangle& one = at(row, column);
+      if (one.pixels() == 0) {
         if (run) close(*std::exchange(run, std::nullopt));
         continue;
       }
-      const Rectangle one = rounded(box, granule, grid_);
       if (run) {
         const Rectangle both = hull(*run, one);
         const auto all = static_cast<double>(in_run + one.pixels());

@@ -41,10 +41,10 @@ class Changes {
   int64_t pixels() const;
 
   // All of it and nothing else, in few disjoint rectangles.
-  std::vector<cpu::Rectangle> rectangles() const { return cover(1, 0); }
-  // All of it, as widened. Those of neighbouring tiles become one where that adds no more than this
-  // share of them. REQUIRES: as widen().
-  std::vector<cpu::Rectangle> cover(int64_t granule, double most_added) const;
+  std::vector<cpu::Rectangle> rectangles() const { return cover(0); }
+  // All of it. Rectangles of neighbouring tiles become one where that adds no more than this share
+  // of them.
+  std::vector<cpu::Rectangle> cover(double most_added) const;
 
  private:
   size_t index(int64_t row, int64_t column) const {

@@ -3,17 +3,18 @@
 // computed that cover the pixels that read a changed one (reach.h, changes.h); other kernels
 // compute their whole output, which is right as well: all that they read is kept.
 //
-// Rectangles hold more pixels than have changed. With a threshold, these may come out differently,
-// by less than counts, and later nodes would not know of it: what is computed goes to other memory,
-// and only what changed from there to the values kept. Without one they come out as they were, but
-// for the granules of Winograd's transforms, in which all pixels are rounded anew when one changes:
-// where every bit is to be that of a whole run, all of a granule has changed.
+// With a threshold, what is computed goes to other memory, and only what differs by more goes from
+// there to the values kept: what later nodes do not hear of must not change.
+//
+// In granules of Winograd's transforms all pixels are rounded anew when one changes. Where every
+// bit is to be that of a whole run, all of a granule has changed.
 #include "shoal/delta/delta_executable.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "shoal/base/round_up.h"
 #include "shoal/delta/plane.h"
 
 namespace shoal::delta {
@@ -36,6 +37,18 @@ double steady_ms() {
 // Pixels that rectangles may hold besides those that changed, as a share of these: a kernel takes
 // longer for many small rectangles than for a few more pixels.
 constexpr double kMostAdded = 0.25;
+
+Rectangle whole_of(const Grid& grid) { return {{0, grid.height}, {0, grid.width}}; }
+
+// What kernels compute of these rectangles, in squares of so many pixels.
+int64_t granules_of(const Rectangle& one, int64_t granule) {
+  return ceil_div(one.rows.count(), granule) * ceil_div(one.columns.count(), granule);
+}
+int64_t granules_of(std::span<const Rectangle> rectangles, int64_t granule) {
+  int64_t all = 0;
+  for (const Rectangle& one : rectangles) all += granules_of(one, granule);
+  return all;
+}
 
 // Whether several pixels read one, so that more of them change from layer to layer.
 bool grows(const std::vector<Reach>& reach) {
@@ -176,7 +189,11 @@ double DeltaExecutable::compare(std::span<const Tensor> inputs) {
 
 void DeltaExecutable::compare_with(const Tensor& input, const Tensor& old, Value& x) {
   const Grid& grid = x.changed.grid();
+  x.changed.fill(false);
   for (int64_t row = 0; row < grid.rows(); ++row) {
+    // Whole rows are compared fast: of a still image most are all there is to do.
+    const ops::Range rows = grid.tile(row, 0).rows;
+    if (!differs(input, old, {rows, {0, grid.width}}, x.most)) continue;
     for (int64_t column = 0; column < grid.columns(); ++column) {
       x.changed.set(row, column, difference(input, old, grid.tile(row, column), x.most));
     }
@@ -266,22 +283,24 @@ bool DeltaExecutable::spread_changes(const Node& node, const Layer& layer) {
 
 void DeltaExecutable::run_node(size_t index, Work& work) {
   const cpu::CpuExecutable::Step& step = whole_->steps()[index];
-  const Layer& layer = layers_[index];
+  Layer& layer = layers_[index];
   Value& y = value(graph().nodes()[index].outputs[0]);
   const Grid& grid = y.changed.grid();
   cpu::KernelArgs args = kept_->args_of(step);
-  const bool compares = layer.is_checked && y.most > 0;
-  std::vector<Rectangle> where;
-  if (layer.kernel != nullptr) where = y.changed.cover(layer.granule, kMostAdded);
-  const double share = static_cast<double>(pixels_of(where)) / static_cast<double>(grid.pixels());
-  const bool by_tiles = layer.kernel != nullptr && share < kMostTiles;
+  const bool may_be_close = layer.is_checked && y.most > 0;
+  const bool compares = may_be_close && layer.checking.next();
   if (layer.granule > 1 && options_.threshold == 0 && !options_.histograms) {
     y.changed.widen(layer.granule);
   }
+  std::vector<Rectangle> where;
+  if (layer.kernel != nullptr) where = y.changed.cover(kMostAdded);
+  const double share = static_cast<double>(granules_of(where, layer.granule)) /
+                       static_cast<double>(granules_of(whole_of(grid), layer.granule));
+  const bool by_tiles = layer.kernel != nullptr && share < kMostTiles;
   // Pixels that kept old elements get new ones, too.
   if (!by_tiles && layer.is_checked) {
     y.changed.fill(true);
-    where = y.changed.rectangles();
+    where = {whole_of(grid)};
   }
   Tensor fresh;
   if (compares) {
@@ -291,21 +310,29 @@ void DeltaExecutable::run_node(size_t index, Work& work) {
   by_tiles ? layer.kernel->run_in(args, where) : step.kernel->run(args);
   computed_[index] = by_tiles ? share : 1;
   work.macs += layer.macs * computed_[index];
-  if (compares) take_changed_pixels(fresh, where, y, work);
+  if (compares) {
+    layer.checking.compared(take_changed_pixels(fresh, where, y, work));
+  } else if (may_be_close) {
+    for (const Rectangle& one : where) y.changed.add(one);
+  }
 }
 
-void DeltaExecutable::take_changed_pixels(const Tensor& fresh, std::span<const Rectangle> computed,
-                                          Value& y, Work& work) {
+double DeltaExecutable::take_changed_pixels(const Tensor& fresh,
+                                            std::span<const Rectangle> computed, Value& y,
+                                            Work& work) {
+  const auto all = static_cast<double>(pixels_of(computed));
   y.changed.fill(false);
   for (const Rectangle& one : computed) {
     for_each_tile(y.changed.grid(), one, [&](int64_t row, int64_t column, const Rectangle& part) {
       const Rectangle changed = difference(fresh, y.kept, part, y.most);
       y.changed.set(row, column, changed);
       if (changed.pixels() > 0) copy_pixels(fresh, changed, y.kept);
-      work.compared += static_cast<double>(part.pixels());
-      work.kept += static_cast<double>(part.pixels() - changed.pixels());
     });
   }
+  const double kept = all - static_cast<double>(y.changed.pixels());
+  work.compared += all;
+  work.kept += kept;
+  return kept / all;
 }
 
 void DeltaExecutable::set_thresholds() {

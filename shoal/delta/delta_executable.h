@@ -64,6 +64,7 @@ class DeltaExecutable final : public Executable {
     int64_t granule = 1;
     double macs = 0;
     bool is_checked = false;  // pixels that hardly changed keep their old elements
+    Checking checking = {};
   };
   // What a run did.
   struct Work {
@@ -90,8 +91,9 @@ class DeltaExecutable final : public Executable {
                            const RunOptions& options);
   bool spread_changes(const Node& node, const Layer& layer);
   void run_node(size_t index, Work& work);
-  void take_changed_pixels(const Tensor& fresh, std::span<const cpu::Rectangle> computed, Value& y,
-                           Work& work);
+  // Returns the share of what was computed that stays as it was.
+  double take_changed_pixels(const Tensor& fresh, std::span<const cpu::Rectangle> computed,
+                             Value& y, Work& work);
   void set_thresholds();
   void count(const Work& work, bool whole);
 

@@ -36,4 +36,19 @@ void Policy::computed_tiles(double share, double ms) {
   }
 }
 
+bool Checking::next() {
+  if (wait_ == 0) return true;
+  --wait_;
+  return false;
+}
+
+void Checking::compared(double kept) {
+  if (kept >= kLeastKept) {
+    backoff_ = kLeastWait;
+    return;
+  }
+  wait_ = backoff_;
+  backoff_ = std::min(2 * backoff_, kMostWait);
+}
+
 }  // namespace shoal::delta

@@ -1,5 +1,5 @@
-// Policy: whether a frame is computed whole or by tiles. Whole frames leave the kept values as they
-// are: they still fit the inputs that were kept with them.
+// Policy: whether a frame is computed whole or by tiles, and what is compared then. Whole frames
+// leave the kept values as they are: they still fit the inputs that were kept with them.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,23 @@ class Policy {
   size_t backoff_ = kLeastWait;
   size_t losses_ = 0;        // frames by tiles that saved nothing, in a row
   bool is_settled_ = false;  // the last frame was computed by tiles
+};
+
+// Checking: whether what a layer computes is worth comparing with what was kept. Comparing takes as
+// long as a cheap layer; where nearly all has changed anyway, nothing is gained by it.
+class Checking {
+ public:
+  // Whether to compare in the next run.
+  bool next();
+  // This share of what was compared was close to what was kept.
+  void compared(double kept);
+
+ private:
+  static constexpr double kLeastKept = 0.125;
+  // Runs without comparing; each time that it was in vain, twice as many.
+  static constexpr size_t kLeastWait = 4, kMostWait = 64;
+
+  size_t wait_ = 0, backoff_ = kLeastWait;
 };
 
 }  // namespace shoal::delta
