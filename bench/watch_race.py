@@ -59,7 +59,7 @@ def found_in(truth, boxes):
 def tracked(lines, label):
     """Boxes of a class with an identity, by frame."""
     return {frame["frame"]: [(one["x"], one["y"], one["w"], one["h"]) for one in frame["boxes"]
-                             if one["class"] == label and one.get("id")]
+                             if label in (one["class"], None) and one.get("id")]
             for frame in map(json.loads, lines.read_text().splitlines())}
 
 
@@ -108,7 +108,7 @@ def main():
     parser.add_argument("model")
     parser.add_argument("video")
     parser.add_argument("truth")
-    parser.add_argument("--class", type=int, default=0, dest="label", help="of the objects; 0 is a person, 2 a car")
+    parser.add_argument("--class", type=int, default=0, dest="label", help="of the objects; 0 is a person, 2 a car, -1 any")
     parser.add_argument("--agreement", type=float, nargs="+", default=[0.95])
     parser.add_argument("--watch", default="", help="more flags for shoal watch with the gate")
     parser.add_argument("--rounds", type=int, default=3)
@@ -116,6 +116,7 @@ def main():
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--ort-seconds", type=float, default=8)
     flags = parser.parse_args()
+    flags.label = None if flags.label < 0 else flags.label
     need_ort()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

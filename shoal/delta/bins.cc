@@ -1,7 +1,6 @@
 #include "shoal/delta/bins.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 
 #undef HWY_TARGET_INCLUDE
@@ -39,21 +38,16 @@ void bins_of_here(const float* elements, size_t count, const Bins& bins, uint8_t
 // for each byte, which waits for the one before it wherever two neighbours are alike.
 void count_by_comparing(const uint8_t* from, size_t count, uint32_t* counts, size_t bins) {
   const hn::ScalableTag<uint8_t> d;
-  const hn::ScalableTag<uint64_t> d_sum;
-  const size_t lanes = hn::Lanes(d), whole = count / lanes * lanes;
-  constexpr size_t kMostAtOnce = 255;  // that a byte can count
-  for (size_t bin = 0; bin < bins; ++bin) {
-    const auto wanted = hn::Set(d, static_cast<uint8_t>(bin));
-    for (size_t i = 0; i < whole;) {
-      const size_t end = std::min(whole, i + kMostAtOnce * lanes);
-      auto found = hn::Zero(d);
-      for (; i < end; i += lanes) {
-        found = hn::Sub(found, hn::VecFromMask(d, hn::Eq(hn::LoadU(d, from + i), wanted)));
-      }
-      counts[bin] += static_cast<uint32_t>(hn::GetLane(hn::SumOfLanes(d_sum, hn::SumsOf8(found))));
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto bytes = hn::LoadU(d, from + i);
+    for (size_t bin = 0; bin < bins; ++bin) {
+      const auto is_there = hn::Eq(bytes, hn::Set(d, static_cast<uint8_t>(bin)));
+      counts[bin] += static_cast<uint32_t>(hn::CountTrue(d, is_there));
     }
   }
-  for (size_t i = whole; i < count; ++i) ++counts[from[i]];
+  for (; i < count; ++i) ++counts[from[i]];
 }
 
 }  // namespace
@@ -74,8 +68,8 @@ void bins_of(std::span<const float> elements, const Bins& bins, std::span<uint8_
 }
 
 void count_bins(std::span<const uint8_t> from, std::span<uint32_t> counts) {
-  constexpr size_t kFewBins = 32, kManyBytes = 256;
-  if (counts.size() <= kFewBins && from.size() >= kManyBytes) {
+  constexpr size_t kFewBins = 32;
+  if (counts.size() <= kFewBins) {
     HWY_DYNAMIC_DISPATCH(count_by_comparing)
     (from.data(), from.size(), counts.data(), counts.size());
     return;

@@ -153,9 +153,14 @@ Status DeltaExecutable::run_locked(std::span<const Tensor> inputs, std::span<Ten
     compare(inputs);
   }
   if (is_filled_) {
-    const double changed = compare(inputs), before = std::exchange(last_changed_, changed);
+    const bool by_histograms = options_.histograms.has_value();
+    const bool is_blind = by_histograms && policy_.is_waiting();
+    const double changed = compare(inputs);
+    const double before = is_blind ? last_changed_ : std::exchange(last_changed_, changed);
     // Blocks may all expire at once where nothing moves: that is no reason to keep none of them.
-    if (policy_.is_whole(options_.histograms ? std::min(changed, before) : changed)) {
+    if (policy_.is_whole(by_histograms ? std::min(changed, before) : changed)) {
+      // Where all moves, every second look at it suffices.
+      if (by_histograms && !is_blind) policy_.wait();
       SHOAL_TRY(run_whole(inputs, outputs, options));
       policy_.computed_whole(steady_ms() - begin);
       return {};
@@ -176,6 +181,10 @@ double DeltaExecutable::compare(std::span<const Tensor> inputs) {
     if (!uses_histograms(graph().inputs()[i])) {
       compare_with(inputs[i], was_whole_ ? last_[i] : x.kept, x);
       changed += x.changed.pixels();
+      continue;
+    }
+    if (policy_.is_waiting()) {  // histograms would be in vain; nobody knows what changes meanwhile
+      x.changed.fill(true);
       continue;
     }
     const TileMask blocks =

@@ -430,7 +430,7 @@ TEST(DeltaPolicy, GivesUpTilesThatLoseAndTriesThemAgain) {
     };
     std::string lost, won;
     for (int i = 0; i < 50; ++i) lost += frame(share, ms);
-    EXPECT_EQ(lost, "x..xxx........xxx................xxx..............");
+    EXPECT_EQ(lost, "x..xxxx........xxxx................xxxx...........");
     while (frame(0.8, 9) != 'x') {
     }
     for (int i = 0; i < 100; ++i) won += frame(0.8, 9);

@@ -14,8 +14,11 @@ bool Policy::is_whole(double changed) {
 
 void Policy::computed_whole(double ms) {
   is_settled_ = false;
-  // The first one touches new memory.
-  if (++wholes_ > 1) whole_ms_ = whole_ms_ == 0 ? ms : 0.8 * whole_ms_ + 0.2 * ms;
+  // The first one touches new memory. Other programs only make frames longer, so that short ones
+  // say more.
+  if (++wholes_ <= 1) return;
+  const double weight = ms < whole_ms_ ? 0.5 : 0.05;
+  whole_ms_ = whole_ms_ == 0 ? ms : (1 - weight) * whole_ms_ + weight * ms;
 }
 
 void Policy::computed_tiles(double share, double ms) {

@@ -2,6 +2,7 @@
 // leave the kept values as they are: they still fit the inputs that were kept with them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 namespace shoal::delta {
@@ -12,6 +13,10 @@ class Policy {
 
   // Whether to compute the next frame whole, of whose inputs this share changed.
   bool is_whole(double changed);
+  // Whether it will be whole however little changed.
+  bool is_waiting() const { return wait_ > 0; }
+  // Lets the next frame be whole in any case.
+  void wait() { wait_ = std::max<size_t>(wait_, 1); }
   // A frame was computed whole, or by tiles with this share of all multiply-accumulates, and took
   // so long.
   void computed_whole(double ms);
@@ -21,7 +26,7 @@ class Policy {
   // Tiles take longer than whole rows. Until the clock has told how long, nothing is saved from
   // this share on.
   static constexpr double kMostShare = 0.7;
-  static constexpr size_t kLosses = 2;  // in a row, after which tiles are given up
+  static constexpr size_t kLosses = 3;  // in a row, after which tiles are given up
   // They are tried again after so many whole frames; each time that they lose, after twice as many.
   static constexpr size_t kLeastWait = 8, kMostWait = 128;
 
