@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "shoal/delta/tile_mask.h"
 
@@ -24,16 +25,15 @@ Range positions_in(const Region& region, size_t axis) {
 }
 
 // The regions that a row or column of the output reads. Nothing if the node cannot be split there.
-std::optional<std::vector<Region>> regions_of(const Graph& graph, const Node& node, size_t axis,
-                                              int64_t position) {
-  const Shape& shape = graph[node.outputs[0]].type.shape;
+std::optional<std::vector<Region>> regions_of(const Node& node, std::span<const Operand> operands,
+                                              const Shape& shape, size_t axis, int64_t position) {
   if (node.op->split == nullptr || shape.count() == 0) return std::nullopt;
   Region region = Region::whole(shape);
   if (shape.rank() > kColumnAxis) {
     region.begin[axis] = position;
     region.end[axis] = position + 1;
   }
-  const auto part = node.op->split(node, graph.operands(node.inputs), region);
+  const auto part = node.op->split(node, operands, region);
   if (!part) return std::nullopt;
   return part->inputs;
 }
@@ -49,6 +49,8 @@ void add_reader(int64_t reader, const Range& read, std::vector<Range>& readers) 
 }  // namespace
 
 std::vector<Reach> reach_of(const Graph& graph, const Node& node) {
+  const auto operands = graph.operands(node.inputs);
+  const Shape& shape = graph[node.outputs[0]].type.shape;
   const auto plane = [&](ValueId id) { return plane_of(graph[id].type.shape); };
   std::vector<Reach> reach(node.inputs.size());
   for (size_t i = 0; i < reach.size(); ++i) {
@@ -59,7 +61,7 @@ std::vector<Reach> reach_of(const Graph& graph, const Node& node) {
   }
   const auto add_axis = [&](size_t axis, int64_t extent, std::vector<Range> Reach::*readers) {
     for (int64_t position = 0; position < extent; ++position) {
-      const auto regions = regions_of(graph, node, axis, position);
+      const auto regions = regions_of(node, operands, shape, axis, position);
       for (size_t i = 0; i < reach.size(); ++i) {
         std::vector<Range>& all = reach[i].*readers;
         const Range whole{0, std::ssize(all)};
