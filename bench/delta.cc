@@ -6,15 +6,21 @@
 // MODEL and SOURCE may be `zoo:scene`. SOURCE is a folder of images, a video, or `still`, `square`,
 // `half` or `all`: noise of which nothing, a small square, the lower half or everything is new in
 // each frame. Each frame is computed whole and then with each threshold, one after the other, on
-// one thread. Answers are boxes, of which the F1 at an overlap of 0.5 is taken, or the best class.
-// A threshold of 0 is there to see that answers are equal: frames are then never computed whole,
-// even where that is faster.
+// one thread, whose processor time is taken. Answers are boxes, of which the F1 at an overlap of
+// 0.5 is taken, or the best class. A threshold of 0 is there to see that answers are equal: frames
+// are then never computed whole, even where that is faster.
+//
+//   bench_delta layers MODEL SOURCE FRAMES THRESHOLD
+//
+// One JSON line per layer: the share of its output that was computed, and its time by tiles and as
+// a whole, means of all frames but the first. All frames are computed by tiles.
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <random>
@@ -24,6 +30,7 @@
 #include "shoal/cpu/cpu.h"
 #include "shoal/data/image.h"
 #include "shoal/delta/delta_device.h"
+#include "shoal/delta/delta_executable.h"
 #include "shoal/detect/head.h"
 #include "shoal/models/model.h"
 #include "shoal/watch/open_source.h"
@@ -32,7 +39,12 @@
 namespace shoal {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Of this thread alone: others do not count that use the machine at the same time.
+double cpu_ms() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+}
 
 // Frames of a source in order, or noise. All are u8 [h, w, 3].
 class Frames {
@@ -96,17 +108,6 @@ class Frames {
   Tensor noise_;
 };
 
-// A network on a device, and how long its frames took.
-struct Contender {
-  float threshold = 0;
-  std::unique_ptr<Device> device;
-  DeltaDevice* delta = nullptr;  // null: whole frames
-  std::optional<Session> session = {};
-  std::vector<double> ms = {};
-  double largest = 0;          // difference of an output
-  double found = 0, same = 0;  // boxes of both, and pairs of them; or frames, and same answers
-};
-
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values.empty() ? 0 : values[values.size() / 2];
@@ -117,12 +118,71 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-Result<Contender> contender(const Model& model, std::optional<float> threshold) {
+// Times of the layers of a network, and the shares of them that were computed.
+class LayerTable {
+ public:
+  // Of one run. A network that runs in several parts has only those of the first.
+  void add(const Executable& executable, const Trace& trace) {
+    if (graph_ == nullptr) graph_ = &executable.graph();
+    if (graph_ != &executable.graph()) return;
+    rows_.resize(graph_->nodes().size());
+    ++runs_;
+    for (const TraceEvent& event : trace) {
+      rows_[event.node].ms.push_back(
+          std::chrono::duration<double, std::milli>(event.end - event.begin).count());
+    }
+    const auto* delta = dynamic_cast<const delta::DeltaExecutable*>(&executable);
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      rows_[i].kernel = executable.kernel_of(i).name;
+      rows_[i].share += delta != nullptr ? delta->computed()[i] : 1;
+    }
+  }
+  void clear() { *this = {}; }
+
+  // REQUIRES: `whole` is of the same network, compiled alike.
+  void print(const LayerTable& whole) const {
+    const auto runs = static_cast<double>(std::max<size_t>(runs_, 1));
+    for (size_t i = 0; i < std::min(rows_.size(), whole.rows_.size()); ++i) {
+      const Node& node = graph_->nodes()[i];
+      std::printf(
+          "{\"op\": \"%s\", \"kernel\": \"%s\", \"output\": \"%s\", \"macs\": %lld, \"share\": "
+          "%.3f, \"ms\": %.4f, \"whole_ms\": %.4f}\n",
+          std::string(node.op->name).c_str(), rows_[i].kernel.c_str(),
+          to_string((*graph_)[node.outputs[0]].type).c_str(),
+          static_cast<long long>(macs(*graph_, node)), rows_[i].share / runs, median(rows_[i].ms),
+          median(whole.rows_[i].ms));
+    }
+  }
+
+ private:
+  struct Row {
+    std::string kernel;
+    std::vector<double> ms;
+    double share = 0;
+  };
+  const Graph* graph_ = nullptr;
+  std::vector<Row> rows_;
+  size_t runs_ = 0;
+};
+
+// A network on a device, and how long its frames took.
+struct Contender {
+  float threshold = 0;
+  std::unique_ptr<Device> device;
+  DeltaDevice* delta = nullptr;  // null: whole frames
+  std::optional<Session> session = {};
+  std::vector<double> ms = {};
+  LayerTable* layers = nullptr;  // null: they are not timed
+  double largest = 0;            // difference of an output
+  double found = 0, same = 0;    // boxes of both, and pairs of them; or frames, and same answers
+};
+
+Result<Contender> contender(const Model& model, std::optional<float> threshold, bool adapts) {
   Contender one{.device = make_cpu_device({.threads = 1})};
   if (threshold) {
     one.threshold = *threshold;
     DeltaOptions options{.threshold = *threshold};
-    options.adapts = *threshold > 0;
+    options.adapts = adapts && *threshold > 0;
     if (!options.adapts) options.most_changed = 1;
     auto delta = std::make_unique<DeltaDevice>(std::move(one.device), options);
     one.delta = delta.get();
@@ -134,9 +194,15 @@ Result<Contender> contender(const Model& model, std::optional<float> threshold) 
 
 Result<std::vector<Tensor>> timed_run(Contender& one, const Tensor& input) {
   std::vector<Tensor> outputs(one.session->outputs().size());
-  const Clock::time_point begin = Clock::now();
-  SHOAL_TRY(one.session->run(std::span(&input, 1), outputs));
-  one.ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  const double begin = cpu_ms();
+  RequestOptions options;
+  if (one.layers != nullptr) {
+    options.observer = [&](const Executable& executable, const Trace& trace) {
+      one.layers->add(executable, trace);
+    };
+  }
+  SHOAL_TRY(one.session->run(std::span(&input, 1), outputs, options));
+  one.ms.push_back(cpu_ms() - begin);
   return outputs;
 }
 
@@ -185,17 +251,22 @@ void print(const Contender& whole, const Contender& one, const std::string& sour
 }
 
 Status measure(const std::string& name, const std::string& source, size_t frames,
-               const std::vector<float>& thresholds) {
+               const std::vector<float>& thresholds, bool by_layers) {
   SHOAL_ASSIGN(const Model model,
                name == watch::kScene ? watch::scene_detector() : open_model(name));
   SHOAL_ASSIGN(const std::vector<TensorInfo> inputs, model.inputs());
   SHOAL_ASSIGN(const std::vector<TensorInfo> outputs, model.outputs());
   const auto head = detect::recognise(inputs, outputs);
-  SHOAL_ASSIGN(Contender whole, contender(model, {}));
+  SHOAL_ASSIGN(Contender whole, contender(model, {}, false));
   std::vector<Contender> others;
   for (const float threshold : thresholds) {
-    SHOAL_ASSIGN(Contender one, contender(model, threshold));
+    SHOAL_ASSIGN(Contender one, contender(model, threshold, !by_layers));
     others.push_back(std::move(one));
+  }
+  LayerTable of_whole, of_tiles;
+  if (by_layers) {
+    whole.layers = &of_whole;
+    others[0].layers = &of_tiles;
   }
   SHOAL_ASSIGN(Frames images, Frames::open(source));
   for (size_t frame = 0; frame < frames; ++frame) {
@@ -225,7 +296,12 @@ Status measure(const std::string& name, const std::string& source, size_t frames
       one.found += static_cast<double>(left.size() + right.size());
       one.same += 2 * pairs(left, right);
     }
+    if (frame == 0) {
+      of_whole.clear();
+      of_tiles.clear();
+    }
   }
+  of_tiles.print(of_whole);
   for (const Contender& one : others) print(whole, one, source);
   return {};
 }
@@ -234,14 +310,19 @@ Status measure(const std::string& name, const std::string& source, size_t frames
 }  // namespace shoal
 
 int main(int argc, char** argv) {
-  if (argc < 5) {
-    std::fprintf(stderr, "usage: bench_delta MODEL SOURCE FRAMES THRESHOLD...\n");
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool by_layers = !words.empty() && words[0] == "layers";
+  if (by_layers) words.erase(words.begin());
+  if (words.size() < 4) {
+    std::fprintf(stderr, "usage: bench_delta [layers] MODEL SOURCE FRAMES THRESHOLD...\n");
     return 2;
   }
   std::vector<float> thresholds;
-  for (int i = 4; i < argc; ++i) thresholds.push_back(std::strtof(argv[i], nullptr));
-  const shoal::Status status =
-      shoal::measure(argv[1], argv[2], std::strtoull(argv[3], nullptr, 10), thresholds);
+  for (size_t i = 3; i < words.size(); ++i) {
+    thresholds.push_back(std::strtof(words[i].c_str(), nullptr));
+  }
+  const shoal::Status status = shoal::measure(
+      words[0], words[1], std::strtoull(words[2].c_str(), nullptr, 10), thresholds, by_layers);
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
   return 1;

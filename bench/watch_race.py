@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """Watching a video on one core against ONNX Runtime, which runs the detector on every frame.
 
-bench/watch_race.py build/release/shoal MODEL VIDEO TRUTH [--agreement 0.95 ...] [--watch='--rect'] [--rounds 3] [--core 0]
+bench/watch_race.py build/release/shoal MODEL VIDEO TRUTH [--class 0] [--agreement 0.95 ...] [--watch='--rect'] [--rounds 3] [--core 0]
 
 ONNX Runtime is timed with the network alone; what it would take to decode, resize and find boxes is left out. `shoal watch`
 is timed with everything, its decoder included. Times are of the processor, on one core, so that other programs disturb
 little; the two have turns, and medians of the rounds are taken. Of both, the time of a short run is taken off that of a long
-one, which leaves out loading and compiling. Recall is of people of the ground truth (MOT15) whose box overlaps one with an
-identity by half, and precision the share of such boxes, beside those of the same detector and tracker with a look at every
-frame. Prints a JSON line for each agreement.
+one, which leaves out loading and compiling. Recall is of people of the ground truth (MOT15), or objects of another class,
+whose box overlaps one with an identity by half, and precision the share of such boxes, beside those of the same detector and
+tracker with a look at every frame. Where TRUTH is "every", those boxes are the truth. Prints a JSON line for each agreement.
 """
 import argparse
 import json
@@ -24,7 +24,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "bench" / "peers"))
 from engines import ORT, need_ort  # noqa: E402
 
-PERSON = 0
 SHORT = 20  # frames of the short run
 
 
@@ -57,17 +56,18 @@ def found_in(truth, boxes):
     return len(rows)
 
 
-def accuracy(lines, truth):
+def tracked(lines, label):
+    """Boxes of a class with an identity, by frame."""
+    return {frame["frame"]: [(one["x"], one["y"], one["w"], one["h"]) for one in frame["boxes"]
+                             if label in (one["class"], None) and one.get("id")]
+            for frame in map(json.loads, lines.read_text().splitlines())}
+
+
+def accuracy(boxes, truth):
     """Recall and precision."""
-    found = total = shown = 0
-    for line in lines.read_text().splitlines():
-        frame = json.loads(line)
-        boxes = [(one["x"], one["y"], one["w"], one["h"]) for one in frame["boxes"]
-                 if one["class"] == PERSON and one.get("id")]
-        found += found_in(truth.get(frame["frame"], []), boxes)
-        total += len(truth.get(frame["frame"], []))
-        shown += len(boxes)
-    return found / total, found / max(shown, 1)
+    found = sum(found_in(truth.get(frame, []), some) for frame, some in boxes.items())
+    total = sum(len(truth.get(frame, [])) for frame in boxes)
+    return found / max(total, 1), found / max(sum(map(len, boxes.values())), 1)
 
 
 def on_core(core, call):
@@ -88,7 +88,7 @@ def time_ort(flags):
     return (seconds[1] - seconds[0]) / (runs[1] - runs[0])
 
 
-def watch(flags, folder, truth, *more):
+def watch(flags, folder, *more):
     lines = folder / "frames.jsonl"
 
     def run(frames):
@@ -97,10 +97,9 @@ def watch(flags, folder, truth, *more):
         return json.loads(out.splitlines()[-1]), used
     short, short_seconds = run(SHORT)
     result, seconds = run(flags.frames)
-    found, precision = accuracy(lines, truth)
     return {"seconds": (seconds - short_seconds) / (result["frames"] - short["frames"]),
-            "skipped": result["skipped"] / result["frames"], "macs_share": result["macs_share"], "recall": found,
-            "precision": precision}
+            "skipped": result["skipped"] / result["frames"], "macs_share": result["macs_share"],
+            "boxes": tracked(lines, flags.label)}
 
 
 def main():
@@ -109,6 +108,7 @@ def main():
     parser.add_argument("model")
     parser.add_argument("video")
     parser.add_argument("truth")
+    parser.add_argument("--class", type=int, default=0, dest="label", help="of the objects; 0 is a person, 2 a car, -1 any")
     parser.add_argument("--agreement", type=float, nargs="+", default=[0.95])
     parser.add_argument("--watch", default="", help="more flags for shoal watch with the gate")
     parser.add_argument("--rounds", type=int, default=3)
@@ -116,26 +116,30 @@ def main():
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--ort-seconds", type=float, default=8)
     flags = parser.parse_args()
+    flags.label = None if flags.label < 0 else flags.label
     need_ort()
-    truth = read_truth(flags.truth)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        every = watch(flags, folder, truth)
+        every = watch(flags, folder)
+        truth = every["boxes"] if flags.truth == "every" else read_truth(flags.truth)
+        recall_every, precision_every = accuracy(every["boxes"], truth)
         for agreement in flags.agreement:
             ort, seconds, times = [], [], []
             for _ in range(flags.rounds):
                 before = time_ort(flags)
-                gated = watch(flags, folder, truth, "--gate", "auto", "--agreement", agreement, *shlex.split(flags.watch))
+                gated = watch(flags, folder, "--gate", "auto", "--agreement", agreement, *shlex.split(flags.watch))
                 ort.append((before + time_ort(flags)) / 2)
                 seconds.append(gated["seconds"])
                 times.append(ort[-1] / seconds[-1])
+            recall, precision = accuracy(gated["boxes"], truth)
             print(json.dumps({
-                "bench": "watch_race", "model": pathlib.Path(flags.model).name, "agreement": agreement, "watch": flags.watch,
+                "bench": "watch_race", "model": pathlib.Path(flags.model).name, "video": pathlib.Path(flags.video).name,
+                "truth": pathlib.Path(flags.truth).name, "agreement": agreement, "watch": flags.watch,
                 "rounds": flags.rounds, "ort_ms": 1e3 * statistics.median(ort), "every_ms": 1e3 * every["seconds"],
                 "watch_ms": 1e3 * statistics.median(seconds), "times_ort": statistics.median(times), "times": times,
                 "skipped": gated["skipped"], "macs_share": gated["macs_share"],
-                "recall": gated["recall"], "recall_every": every["recall"], "precision": gated["precision"],
-                "precision_every": every["precision"], "recall_share": gated["recall"] / every["recall"]}), flush=True)
+                "recall": recall, "recall_every": recall_every, "precision": precision, "precision_every": precision_every,
+                "recall_share": recall / recall_every}), flush=True)
 
 
 if __name__ == "__main__":

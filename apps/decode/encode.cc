@@ -1,6 +1,9 @@
-// shoal-encode TARGET: reads frames from standard input, as shoal/watch/video_wire.h describes, and
-// writes them as a video by FFmpeg's libraries. The extension of TARGET says the format; H.264
-// where it may be that.
+// shoal-encode [--even] TARGET: reads frames from standard input, as shoal/watch/video_wire.h
+// describes, and writes them as a video by FFmpeg's libraries. The extension of TARGET says the
+// format; H.264 where it may be that. With --even, no frame but the first is coded by itself, which
+// takes many times the bytes of others: H.264 codes a strip of each frame by itself instead, a
+// strip further from frame to frame. A link then takes about as long for each. One cannot seek in
+// such a video.
 //
 // A program of its own because a build of FFmpeg under the GPL stays out of the library; and as
 // confined as the decoder (sandbox.h).
@@ -83,7 +86,7 @@ int64_t seek_file(void* opaque, int64_t offset, int whence) {
 // A video in a file. It lives until the process ends.
 class Encoding {
  public:
-  Encoding(const char* target, int& file) {
+  Encoding(const char* target, int& file, bool even) : even_(even) {
     ::avformat_alloc_output_context2(&context_, nullptr, nullptr, target);
     if (context_ == nullptr) fail("no format has such an extension");
     context_->flags |= AVFMT_FLAG_BITEXACT;  // else some formats want random numbers from a device
@@ -146,6 +149,7 @@ class Encoding {
     AVDictionary* options = nullptr;
     ::av_dict_set(&options, "preset", "veryfast", 0);
     ::av_dict_set(&options, "tune", "zerolatency", 0);
+    if (even_) ::av_dict_set(&options, "intra-refresh", "1", 0);
     require(::avcodec_open2(encoder_, codec_, &options));
     ::av_dict_free(&options);
     require(::avcodec_parameters_from_context(stream_->codecpar, encoder_));
@@ -178,6 +182,7 @@ class Encoding {
     }
   }
 
+  const bool even_;
   AVFormatContext* context_ = nullptr;
   const AVCodec* codec_ = nullptr;
   AVCodecContext* encoder_ = nullptr;
@@ -189,8 +194,8 @@ class Encoding {
   int64_t last_ = -1, step_ = kTimeBase.den / 10;  // of the frames so far, in kTimeBase
 };
 
-void run(const char* target, int file) {
-  Encoding encoding(target, file);
+void run(const char* target, int file, bool even) {
+  Encoding encoding(target, file, even);
   std::vector<uint8_t> pixels;
   for (;;) {
     watch::VideoHeaderBytes bytes{};
@@ -213,15 +218,17 @@ void run(const char* target, int file) {
 
 int main(int argc, char** argv) {
   using namespace shoal::decode;
-  if (argc != 2) {
-    static_cast<void>(!::write(STDERR_FILENO, "usage: shoal-encode TARGET\n", 27));
+  const bool even = argc == 3 && std::strcmp(argv[1], "--even") == 0;
+  if (argc != (even ? 3 : 2)) {
+    static_cast<void>(!::write(STDERR_FILENO, "usage: shoal-encode [--even] TARGET\n", 36));
     return 2;
   }
+  const char* const target = argv[argc - 1];
   ::syscall(SYS_close_range, 3u, ~0u, 0u);  // nothing of the parent's but the two pipes
   ::av_log_set_level(AV_LOG_QUIET);
-  const int file = ::open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int file = ::open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) fail(std::strerror(errno));
   if (!enter_sandbox(Needs::kWriteFile)) fail("this system has no filters of system calls");
-  run(argv[1], file);
+  run(target, file, even);
   std::_Exit(0);
 }

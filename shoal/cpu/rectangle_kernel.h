@@ -13,9 +13,10 @@ class RectangleKernel : public Kernel {
  public:
   // Rows and columns of the output that are computed together.
   virtual int64_t granule() const { return 1; }
-  // Computes only the pixels in these rectangles of output 0, as run() would; the others stay as
-  // they are. REQUIRES: rectangles are disjoint and not empty, and begin and end at multiples of
-  // granule() or at the end of the plane.
+  // Computes only the pixels in these rectangles of output 0; the others stay as they are. Every
+  // bit is as run() gives it where rectangles begin and end at multiples of granule() or at the end
+  // of the plane; elsewhere pixels may be rounded differently. A rectangle takes as long as if its
+  // sides were multiples of granule(). REQUIRES: rectangles are disjoint and not empty.
   virtual void run_in(const KernelArgs& args, std::span<const Rectangle> where) const = 0;
 };
 

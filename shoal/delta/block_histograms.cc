@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "shoal/base/round_up.h"
+#include "shoal/base/status.h"
+#include "shoal/delta/bins.h"
 
 namespace shoal::delta {
 namespace {
@@ -12,6 +15,11 @@ constexpr int64_t kParts = 4;  // of a block along each side, whose means are co
 
 }  // namespace
 
+BlockHistograms::BlockHistograms(const HistogramOptions& options) : options_(options) {
+  constexpr int64_t kMostBins = 256;
+  SHOAL_CHECK(options.side > 0 && options.bins > 0 && options.bins <= kMostBins);
+}
+
 Grid blocks_of(const Shape& shape, int64_t side) {
   Grid grid = plane_of(shape);
   grid.tile_height = std::max<int64_t>(ceil_div(grid.height, side), 1);
@@ -19,43 +27,45 @@ Grid blocks_of(const Shape& shape, int64_t side) {
   return grid;
 }
 
-double distance(const std::vector<float>& a, const std::vector<float>& b, int64_t bins) {
+double distance(const std::vector<float>& a, const std::vector<float>& b, int64_t bins,
+                double enough) {
+  const double scale = static_cast<double>(bins) / static_cast<double>(a.size());
   double sum = 0;
-  for (size_t k = 0; k < a.size(); ++k) {
+  for (size_t k = 0; k < a.size() && sum * scale < enough; ++k) {
     const double difference = static_cast<double>(a[k]) - static_cast<double>(b[k]);
     const double total = static_cast<double>(a[k]) + static_cast<double>(b[k]);
-    if (total > 0) sum += difference * difference / total;
+    if (difference != 0) sum += difference * difference / total;
   }
-  return sum * static_cast<double>(bins) / static_cast<double>(a.size());
+  return sum * scale;
 }
 
-BlockHistograms::Block BlockHistograms::describe(const Tensor& image,
-                                                 const cpu::Rectangle& where) const {
+// Into the memory of `block`.
+void BlockHistograms::describe(const Tensor& image, const cpu::Rectangle& where, Block& block) {
   const int64_t channels = shape_[0] * shape_[1], bins = options_.bins;
   const auto share = 1 / static_cast<float>(where.pixels());
-  const float scale = static_cast<float>(bins) / (high_ - low_);
-  const auto most = static_cast<float>(bins - 1);
-  Block block{.shares = std::vector<float>(static_cast<size_t>(channels * bins))};
-  if (options_.compares_means) block.means.resize(static_cast<size_t>(channels * kParts * kParts));
-  std::vector<uint32_t> all_counts(static_cast<size_t>(bins));
-  uint32_t* const counts = all_counts.data();
-  const float* const elements = image.data<float>().data();
+  const auto width = static_cast<size_t>(where.columns.count());
+  block.shares.resize(static_cast<size_t>(channels * bins));
+  if (options_.compares_means) {
+    block.means.assign(static_cast<size_t>(channels * kParts * kParts), 0);
+  }
+  counts_.resize(static_cast<size_t>(bins));
+  in_block_.resize(static_cast<size_t>(where.pixels()));
   for (int64_t c = 0; c < channels; ++c) {
-    std::ranges::fill(all_counts, 0u);
+    auto to = in_block_.begin();
     for (int64_t row = where.rows.begin; row < where.rows.end; ++row) {
-      const float* const line = elements + (c * shape_[2] + row) * shape_[3];
-      for (int64_t column = where.columns.begin; column < where.columns.end; ++column) {
-        // A number that is none falls into the first bin.
-        const float place = (line[column] - low_) * scale;
-        ++counts[static_cast<int32_t>(place > 0 ? std::min(place, most) : 0)];
+      const int64_t line = (c * shape_[2] + row) * shape_[3];
+      to = std::copy_n(bins_.begin() + line + where.columns.begin, width, to);
+      if (options_.compares_means) {
+        add_means(image.data<float>().data() + line, row, where, share, c, block);
       }
-      if (options_.compares_means) add_means(line, row, where, share, c, block);
     }
+    std::ranges::fill(counts_, 0u);
+    count_bins(in_block_, counts_);
     for (int64_t bin = 0; bin < bins; ++bin) {
-      block.shares[static_cast<size_t>(c * bins + bin)] = static_cast<float>(counts[bin]) * share;
+      block.shares[static_cast<size_t>(c * bins + bin)] =
+          static_cast<float>(counts_[static_cast<size_t>(bin)]) * share;
     }
   }
-  return block;
 }
 
 void BlockHistograms::add_means(const float* line, int64_t row, const cpu::Rectangle& where,
@@ -71,7 +81,7 @@ void BlockHistograms::add_means(const float* line, int64_t row, const cpu::Recta
 
 bool BlockHistograms::has_changed(const Block& old, const Block& now, double now_ms) const {
   if (options_.ttl_ms > 0 && now_ms - old.taken_ms > options_.ttl_ms) return true;
-  if (distance(old.shares, now.shares, options_.bins) >= options_.most) return true;
+  if (distance(old.shares, now.shares, options_.bins, options_.most) >= options_.most) return true;
   for (size_t i = 0; i < now.means.size(); ++i) {
     if (std::abs(now.means[i] - old.means[i]) > options_.most_of_means) return true;
   }
@@ -88,15 +98,18 @@ TileMask BlockHistograms::update(const Tensor& image, double now_ms) {
     low_ = options_.low < options_.high ? options_.low : low;
     high_ = options_.low < options_.high ? options_.high : std::max(high, low + 1e-6F);
     blocks_.assign(static_cast<size_t>(grid.rows() * grid.columns()), {});
+    bins_.resize(static_cast<size_t>(image.count()));
   }
+  const float scale = static_cast<float>(options_.bins) / (high_ - low_);
+  bins_of(image.data<float>(), {low_, scale, options_.bins}, bins_);
   for (int64_t row = 0; row < grid.rows(); ++row) {
     for (int64_t column = 0; column < grid.columns(); ++column) {
       Block& old = blocks_[static_cast<size_t>(row * grid.columns() + column)];
-      Block now = describe(image, grid.tile(row, column));
-      const bool changed = is_first || has_changed(old, now, now_ms);
+      describe(image, grid.tile(row, column), now_);
+      const bool changed = is_first || has_changed(old, now_, now_ms);
       mask.set(row, column, changed);
-      now.taken_ms = changed ? now_ms : old.taken_ms;
-      if (changed || !options_.since_taken) old = std::move(now);
+      now_.taken_ms = changed ? now_ms : old.taken_ms;
+      if (changed || !options_.since_taken) std::swap(old, now_);
     }
   }
   return mask;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "shoal/delta/delta_device.h"
@@ -22,7 +23,8 @@ namespace shoal::delta {
 // Of the blocks of images of one shape. A value.
 class BlockHistograms {
  public:
-  explicit BlockHistograms(const HistogramOptions& options) : options_(options) {}
+  // REQUIRES: 1 <= bins <= 256, and side > 0.
+  explicit BlockHistograms(const HistogramOptions& options);
 
   // The blocks of an image that are to be taken, f32 [n, c, h, w], and takes them. All of the first
   // one, and of one of another shape.
@@ -35,7 +37,7 @@ class BlockHistograms {
     double taken_ms = 0;
   };
 
-  Block describe(const Tensor& image, const cpu::Rectangle& where) const;
+  void describe(const Tensor& image, const cpu::Rectangle& where, Block& block);
   void add_means(const float* line, int64_t row, const cpu::Rectangle& where, float share,
                  int64_t channel, Block& block) const;
   bool has_changed(const Block& old, const Block& now, double now_ms) const;
@@ -44,12 +46,19 @@ class BlockHistograms {
   Shape shape_;
   float low_ = 0, high_ = 1;  // range of the bins
   std::vector<Block> blocks_;
+  // Of the image that is looked at: the bin of each element, those of a block, how many there are
+  // of each, and the block itself. Kept for their memory.
+  std::vector<uint8_t> bins_, in_block_;
+  std::vector<uint32_t> counts_;
+  Block now_;
 };
 
 // The grid of an image of this shape with so many blocks along each side.
 Grid blocks_of(const Shape& shape, int64_t side);
 
-// d of the head of this file. REQUIRES: both have [channel][bin], and bins > 0.
-double distance(const std::vector<float>& a, const std::vector<float>& b, int64_t bins);
+// d of the head of this file, or where it is more than enough, something else that is. REQUIRES:
+// both have [channel][bin], and bins > 0.
+double distance(const std::vector<float>& a, const std::vector<float>& b, int64_t bins,
+                double enough = std::numeric_limits<double>::infinity());
 
 }  // namespace shoal::delta

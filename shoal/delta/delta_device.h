@@ -5,16 +5,17 @@
 //   for (const Tensor& frame : frames) { ... session.run(...) ... }
 //   std::printf("%.2f of the MACs\n", device.statistics().macs_share());
 //
-// Every value of the network is kept from run to run. Where a tile of an input differs from what
-// was kept, it is replaced, and the tiles of later values that read it are computed again. All that
-// is computed is computed from kept values in full, not as a difference that is added: rounding
-// errors do not accumulate, and with a threshold of 0 the answer is that of the device below.
+// Every value of the network is kept from run to run. Where pixels of an input differ from what was
+// kept, they are replaced, and the pixels of later values that read them are computed again. All
+// that is computed is computed from kept values in full, not as a difference that is added:
+// rounding errors do not accumulate, and with a threshold of 0 the answer is that of the device
+// below.
 //
-// With a threshold e > 0, a tile is replaced only if an element of it differs by more than
-// e * s from what was kept, s being the root mean square of its value when the network first ran
-// (DeltaCNN, arXiv 2203.03996). What is compared is the value that later layers have seen, never
-// the last frame: slow changes add up until they are taken, so each value stays within e * s of
-// what its inputs give, however long the stream is.
+// With a threshold e > 0, pixels are replaced only if an element of them differs by more than e * s
+// from what was kept, or one to both sides of them does in the same tile, s being the root mean
+// square of its value when the network first ran (DeltaCNN, arXiv 2203.03996). What is compared is
+// the value that later layers have seen, never the last frame: slow changes add up until they are
+// taken, so each value stays within e * s of what its inputs give, however long the stream is.
 //
 // Where so much changes that tiles cost more than they save, whole frames are computed. A scene cut
 // is such a frame. Another size of input, or another model, is another executable, with nothing
@@ -38,7 +39,7 @@ namespace shoal {
 // DeepMon's criterion for inputs, in place of differences (delta/block_histograms.h). A value.
 struct HistogramOptions {
   int64_t side = 8;             // blocks along each side of the image
-  int64_t bins = 16;            // of a histogram
+  int64_t bins = 16;            // of a histogram, 256 at most
   float low = 0, high = 0;      // range of the bins; none: that of the first image
   double most = 0.005;          // distance of histograms from which on a block has changed
   double ttl_ms = 0;            // a block is taken again when it is older; 0: never
@@ -50,12 +51,11 @@ struct HistogramOptions {
 // How to find and compute what changed. A value.
 struct DeltaOptions {
   float threshold = 0;         // of a difference, relative to its layer; 0: exact
-  int64_t tile = 8;            // rows and columns of a tile, at most
+  int64_t tile = 8;            // rows and columns of a tile, in which one rectangle is computed
   double most_changed = 0.85;  // share of the inputs above which a frame is computed whole
   // Whole frames are also computed while tiles save nothing. For tests: false.
   bool adapts = true;
-  // Inputs of rank 4 and type f32 have changed where their histograms say so. No frame is then
-  // computed whole but the first one.
+  // Inputs of rank 4 and type f32 have changed where their histograms say so.
   std::optional<HistogramOptions> histograms = {};
   // Milliseconds, for histograms. Empty: the steady clock.
   std::function<double()> now_ms = {};

@@ -1,13 +1,20 @@
-// A run compares its inputs with those kept, tile by tile, and goes through the nodes in order. A
-// node none of whose inputs changed is skipped. Of a node whose kernel can compute rectangles, the
-// tiles that read a changed tile (reach.h) are computed; other kernels compute their whole output,
-// which is right as well: all that they read is kept.
+// A run compares its inputs with those kept and goes through the nodes in order. A node none of
+// whose inputs changed is skipped. Of a node whose kernel can compute rectangles, those are
+// computed that cover the pixels that read a changed one (reach.h, changes.h); other kernels
+// compute their whole output, which is right as well: all that they read is kept.
+//
+// With a threshold, what is computed goes to other memory, and only what differs by more goes from
+// there to the values kept: what later nodes do not hear of must not change.
+//
+// In granules of Winograd's transforms all pixels are rounded anew when one changes. Where every
+// bit is to be that of a whole run, all of a granule has changed.
 #include "shoal/delta/delta_executable.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "shoal/base/round_up.h"
 #include "shoal/delta/plane.h"
 
 namespace shoal::delta {
@@ -27,7 +34,23 @@ double steady_ms() {
   return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
 }
 
-// Whether a tile reads several ones, so that more tiles change from layer to layer.
+// Pixels that rectangles may hold besides those that changed, as a share of these: a kernel takes
+// longer for many small rectangles than for a few more pixels.
+constexpr double kMostAdded = 0.25;
+
+Rectangle whole_of(const Grid& grid) { return {{0, grid.height}, {0, grid.width}}; }
+
+// What kernels compute of these rectangles, in squares of so many pixels.
+int64_t granules_of(const Rectangle& one, int64_t granule) {
+  return ceil_div(one.rows.count(), granule) * ceil_div(one.columns.count(), granule);
+}
+int64_t granules_of(std::span<const Rectangle> rectangles, int64_t granule) {
+  int64_t all = 0;
+  for (const Rectangle& one : rectangles) all += granules_of(one, granule);
+  return all;
+}
+
+// Whether several pixels read one, so that more of them change from layer to layer.
 bool grows(const std::vector<Reach>& reach) {
   const auto is_long = [](const ops::Range& range) { return range.count() > 1; };
   return std::ranges::any_of(reach, [&](const Reach& one) {
@@ -48,12 +71,13 @@ DeltaExecutable::DeltaExecutable(std::unique_ptr<cpu::CpuExecutable> whole,
       policy_(options.most_changed, options.adapts) {
   for (const ValueId id : graph().inputs()) {
     const Shape& shape = graph()[id].type.shape;
-    value(id).changed = TileMask(uses_histograms(id) ? blocks_of(shape, options_.histograms->side)
-                                                     : tiles_of(shape, options_.tile, 1));
+    value(id).changed = Changes(uses_histograms(id) ? blocks_of(shape, options_.histograms->side)
+                                                    : tiles_of(shape, options_.tile, 1));
   }
   for (size_t i = 0; i < graph().nodes().size(); ++i) {
     add_layer(graph().nodes()[i], *whole_->steps()[i].kernel);
   }
+  computed_.resize(layers_.size());
 }
 
 void DeltaExecutable::add_layer(const Node& node, const cpu::Kernel& kernel) {
@@ -62,14 +86,11 @@ void DeltaExecutable::add_layer(const Node& node, const cpu::Kernel& kernel) {
       types.size() == 1 ? dynamic_cast<const cpu::RectangleKernel*>(&kernel) : nullptr;
   const int64_t granule = by_tiles != nullptr ? by_tiles->granule() : 1;
   for (size_t i = 0; i < types.size(); ++i) {
-    value(node.outputs[i]).changed = TileMask(tiles_of(types[i].shape, options_.tile, granule));
+    value(node.outputs[i]).changed = Changes(tiles_of(types[i].shape, options_.tile, granule));
   }
-  std::vector<Grid> grids;
-  for (const ValueId id : node.inputs) {
-    grids.push_back(id == kNoValue ? Grid{} : value(id).changed.grid());
-  }
-  Layer layer{.reach = reach_of(graph(), node, grids, value(node.outputs[0]).changed.grid()),
+  Layer layer{.reach = reach_of(graph(), node),
               .kernel = by_tiles,
+              .granule = granule,
               .macs = static_cast<double>(macs(graph(), node))};
   layer.is_checked = options_.threshold > 0 && by_tiles != nullptr &&
                      types[0].dtype == DType::kF32 && grows(layer.reach);
@@ -101,8 +122,8 @@ Status DeltaExecutable::allocate() {
     if (!graph()[id].constant) largest = std::max(largest, graph()[id].type.bytes());
   }
   if (options_.threshold > 0) {
-    SHOAL_ASSIGN(auto old, cpu::make_frame(largest, 0));
-    old_ = std::move(old->arena);
+    SHOAL_ASSIGN(auto fresh, cpu::make_frame(largest, 0));
+    fresh_ = std::move(fresh->arena);
   }
   kept_ = std::move(kept);
   return {};
@@ -127,47 +148,73 @@ Status DeltaExecutable::run_locked(std::span<const Tensor> inputs, std::span<Ten
   const uint64_t resets = counters_->resets;
   if (std::exchange(resets_, resets) != resets) is_filled_ = false;
   const double begin = steady_ms();
-  bool whole = false;
   if (!is_filled_ && options_.histograms) {
     histograms_.assign(inputs.size(), BlockHistograms(*options_.histograms));
-    compare(inputs, {});
+    compare(inputs);
   }
   if (is_filled_) {
-    const double changed = compare(inputs, was_whole_ ? last_ : std::vector<Tensor>());
-    whole = !options_.histograms && policy_.is_whole(changed);
+    const bool by_histograms = options_.histograms.has_value();
+    const bool is_blind = by_histograms && policy_.is_waiting();
+    const double changed = compare(inputs);
+    const double before = is_blind ? last_changed_ : std::exchange(last_changed_, changed);
+    // Blocks may all expire at once where nothing moves: that is no reason to keep none of them.
+    if (policy_.is_whole(by_histograms ? std::min(changed, before) : changed)) {
+      // Where all moves, every second look at it suffices.
+      if (by_histograms && !is_blind) policy_.wait();
+      SHOAL_TRY(run_whole(inputs, outputs, options));
+      policy_.computed_whole(steady_ms() - begin);
+      return {};
+    }
   }
-  if (whole) {
-    SHOAL_TRY(run_whole(inputs, outputs, options));
-    policy_.computed_whole(steady_ms() - begin);
-    return {};
-  }
-  if (is_filled_ && was_whole_) compare(inputs, {});
+  if (is_filled_ && was_whole_) catch_up(inputs);
   was_whole_ = false;
   SHOAL_ASSIGN(const double macs, run_tiles(inputs, outputs, options));
   policy_.computed_tiles(macs_ > 0 ? macs / macs_ : 0, steady_ms() - begin);
   return {};
 }
 
-double DeltaExecutable::compare(std::span<const Tensor> inputs, std::span<const Tensor> with) {
+double DeltaExecutable::compare(std::span<const Tensor> inputs) {
   int64_t changed = 0, all = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     Value& x = value(graph().inputs()[i]);
-    const Tensor& old = with.empty() ? x.kept : with[i];
-    const Grid& grid = x.changed.grid();
-    if (uses_histograms(graph().inputs()[i])) {
-      x.changed =
-          histograms_[i].update(inputs[i], options_.now_ms ? options_.now_ms() : steady_ms());
-    } else {
-      for (int64_t row = 0; row < grid.rows(); ++row) {
-        for (int64_t column = 0; column < grid.columns(); ++column) {
-          x.changed.set(row, column, differs(inputs[i], old, grid.tile(row, column), x.most));
-        }
-      }
+    all += x.changed.grid().pixels();
+    if (!uses_histograms(graph().inputs()[i])) {
+      compare_with(inputs[i], was_whole_ ? last_[i] : x.kept, x);
+      changed += x.changed.pixels();
+      continue;
     }
-    changed += x.changed.pixels();
-    all += grid.pixels();
+    if (policy_.is_waiting()) {  // histograms would be in vain; nobody knows what changes meanwhile
+      x.changed.fill(true);
+      continue;
+    }
+    const TileMask blocks =
+        histograms_[i].update(inputs[i], options_.now_ms ? options_.now_ms() : steady_ms());
+    if (!was_whole_) x.changed.fill(false);
+    x.changed.add(blocks);
+    changed += blocks.pixels();
   }
   return all == 0 ? 0 : static_cast<double>(changed) / static_cast<double>(all);
+}
+
+void DeltaExecutable::compare_with(const Tensor& input, const Tensor& old, Value& x) {
+  const Grid& grid = x.changed.grid();
+  x.changed.fill(false);
+  for (int64_t row = 0; row < grid.rows(); ++row) {
+    // Whole rows are compared fast: of a still image most are all there is to do.
+    const ops::Range rows = grid.tile(row, 0).rows;
+    if (!differs(input, old, {rows, {0, grid.width}}, x.most)) continue;
+    for (int64_t column = 0; column < grid.columns(); ++column) {
+      x.changed.set(row, column, difference(input, old, grid.tile(row, column), x.most));
+    }
+  }
+}
+
+// Histograms have added up what changed.
+void DeltaExecutable::catch_up(std::span<const Tensor> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Value& x = value(graph().inputs()[i]);
+    if (!uses_histograms(graph().inputs()[i])) compare_with(inputs[i], x.kept, x);
+  }
 }
 
 Status DeltaExecutable::run_whole(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -179,6 +226,7 @@ Status DeltaExecutable::run_whole(std::span<const Tensor> inputs, std::span<Tens
     std::ranges::copy(inputs[i].bytes(), last_[i].bytes().begin());
   }
   was_whole_ = true;
+  std::ranges::fill(computed_, 1);
   count({.macs = macs_}, true);
   return {};
 }
@@ -189,21 +237,27 @@ Result<double> DeltaExecutable::run_tiles(std::span<const Tensor> inputs, std::s
   for (size_t i = 0; i < inputs.size(); ++i) {
     Value& x = value(graph().inputs()[i]);
     if (!was_filled) x.changed.fill(true);
-    for (const Rectangle& one : x.changed.rectangles()) copy_pixels(inputs[i], one, x.kept);
+    x.changed_in = x.changed.rectangles();
+    for (const Rectangle& one : x.changed_in) copy_pixels(inputs[i], one, x.kept);
   }
   Work work;
+  std::ranges::fill(computed_, 0);
   const Clock::time_point start = Clock::now();
   for (size_t i = 0; i < layers_.size(); ++i) {
     SHOAL_TRY(options.interrupted());
     const Node& node = graph().nodes()[i];
-    const bool changes = spread_changes(node, layers_[i]);
+    bool changes = spread_changes(node, layers_[i]);
     if (!was_filled || node.op->random) {
       for (const ValueId id : node.outputs) value(id).changed.fill(true);
-    } else if (!changes) {
+      changes = true;
+    }
+    if (!changes) {
+      for (const ValueId id : node.outputs) value(id).changed_in.clear();
       continue;
     }
     const Clock::time_point begin = options.trace != nullptr ? Clock::now() : start;
     run_node(i, work);
+    for (const ValueId id : node.outputs) value(id).changed_in = value(id).changed.rectangles();
     if (options.trace != nullptr) {
       options.trace->push_back({i, begin - start, Clock::now() - start});
     }
@@ -222,56 +276,72 @@ Result<double> DeltaExecutable::run_tiles(std::span<const Tensor> inputs, std::s
 
 // Only the first output has a reach; others change as wholes.
 bool DeltaExecutable::spread_changes(const Node& node, const Layer& layer) {
-  TileMask& y = value(node.outputs[0]).changed;
+  Changes& y = value(node.outputs[0]).changed;
   y.fill(false);
+  bool any_input = false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    if (!layer.reach[i].rows.empty()) spread(value(node.inputs[i]).changed, layer.reach[i], y);
+    if (layer.reach[i].rows.empty()) continue;
+    const std::vector<Rectangle>& changed = value(node.inputs[i]).changed_in;
+    spread(changed, layer.reach[i], y);
+    any_input = any_input || !changed.empty();
   }
-  bool any = y.any();
-  if (node.outputs.size() > 1) {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      any = any || (!layer.reach[i].rows.empty() && value(node.inputs[i]).changed.any());
-    }
-    for (const ValueId id : node.outputs) value(id).changed.fill(any);
-  }
-  return any;
+  if (node.outputs.size() == 1) return y.any();
+  for (const ValueId id : node.outputs) value(id).changed.fill(any_input);
+  return any_input;
 }
 
 void DeltaExecutable::run_node(size_t index, Work& work) {
   const cpu::CpuExecutable::Step& step = whole_->steps()[index];
-  const Layer& layer = layers_[index];
+  Layer& layer = layers_[index];
   Value& y = value(graph().nodes()[index].outputs[0]);
-  const cpu::KernelArgs args = kept_->args_of(step);
-  const bool compares = layer.is_checked && y.most > 0;
-  const double share = y.changed.share();
+  const Grid& grid = y.changed.grid();
+  cpu::KernelArgs args = kept_->args_of(step);
+  const bool may_be_close = layer.is_checked && y.most > 0;
+  const bool compares = may_be_close && layer.checking.next();
+  if (layer.granule > 1 && options_.threshold == 0 && !options_.histograms) {
+    y.changed.widen(layer.granule);
+  }
+  std::vector<Rectangle> where;
+  if (layer.kernel != nullptr) where = y.changed.cover(kMostAdded);
+  const double share = static_cast<double>(granules_of(where, layer.granule)) /
+                       static_cast<double>(granules_of(whole_of(grid), layer.granule));
   const bool by_tiles = layer.kernel != nullptr && share < kMostTiles;
-  // Tiles that kept old elements get new ones, too.
-  if (!by_tiles && layer.is_checked) y.changed.fill(true);
-  const std::vector<Rectangle> where =
-      compares || by_tiles ? y.changed.rectangles() : std::vector<Rectangle>();
-  Tensor old;
+  // Pixels that kept old elements get new ones, too.
+  if (!by_tiles && layer.is_checked) {
+    y.changed.fill(true);
+    where = {whole_of(grid)};
+  }
+  Tensor fresh;
   if (compares) {
-    old = borrowed(y.kept.type(), old_.get());
-    for (const Rectangle& one : where) copy_pixels(y.kept, one, old);
+    fresh = borrowed(y.kept.type(), fresh_.get());
+    args.outputs = std::span(&fresh, 1);
   }
   by_tiles ? layer.kernel->run_in(args, where) : step.kernel->run(args);
-  work.macs += layer.macs * (by_tiles ? share : 1);
-  if (compares) keep_close_tiles(y, old, work);
+  computed_[index] = by_tiles ? share : 1;
+  work.macs += layer.macs * computed_[index];
+  if (compares) {
+    layer.checking.compared(take_changed_pixels(fresh, where, y, work));
+  } else if (may_be_close) {
+    for (const Rectangle& one : where) y.changed.add(one);
+  }
 }
 
-void DeltaExecutable::keep_close_tiles(Value& y, const Tensor& old, Work& work) {
-  const Grid& grid = y.changed.grid();
-  for (int64_t row = 0; row < grid.rows(); ++row) {
-    for (int64_t column = 0; column < grid.columns(); ++column) {
-      if (!y.changed.at(row, column)) continue;
-      const Rectangle tile = grid.tile(row, column);
-      ++work.compared;
-      if (differs(y.kept, old, tile, y.most)) continue;
-      ++work.kept;
-      copy_pixels(old, tile, y.kept);
-      y.changed.set(row, column, false);
-    }
+double DeltaExecutable::take_changed_pixels(const Tensor& fresh,
+                                            std::span<const Rectangle> computed, Value& y,
+                                            Work& work) {
+  const auto all = static_cast<double>(pixels_of(computed));
+  y.changed.fill(false);
+  for (const Rectangle& one : computed) {
+    for_each_tile(y.changed.grid(), one, [&](int64_t row, int64_t column, const Rectangle& part) {
+      const Rectangle changed = difference(fresh, y.kept, part, y.most);
+      y.changed.set(row, column, changed);
+      if (changed.pixels() > 0) copy_pixels(fresh, changed, y.kept);
+    });
   }
+  const double kept = all - static_cast<double>(y.changed.pixels());
+  work.compared += all;
+  work.kept += kept;
+  return kept / all;
 }
 
 void DeltaExecutable::set_thresholds() {

@@ -14,11 +14,11 @@
 #include "shoal/cpu/frame.h"
 #include "shoal/cpu/rectangle_kernel.h"
 #include "shoal/delta/block_histograms.h"
+#include "shoal/delta/changes.h"
 #include "shoal/delta/delta_device.h"
 #include "shoal/delta/kept_values.h"
 #include "shoal/delta/policy.h"
 #include "shoal/delta/reach.h"
-#include "shoal/delta/tile_mask.h"
 
 namespace shoal {
 
@@ -45,19 +45,26 @@ class DeltaExecutable final : public Executable {
   MemoryUse memory() const override;
   const KernelInfo& kernel_of(size_t node) const override { return whole_->kernel_of(node); }
 
+  // The share of each node's output that the last run computed, for measurements. REQUIRES: no run
+  // is in progress.
+  std::span<const double> computed() const { return computed_; }
+
  private:
   // What is known of a value.
   struct Value {
-    Tensor kept;       // undefined: not allocated yet, or no such value
-    TileMask changed;  // in this run
-    float most = 0;    // difference that does not count
+    Tensor kept;                               // undefined: not allocated yet, or no such value
+    Changes changed;                           // in this run
+    std::vector<cpu::Rectangle> changed_in{};  // the same, as later nodes read it
+    float most = 0;                            // difference that does not count
   };
   // What is known of a node.
   struct Layer {
     std::vector<Reach> reach;                      // by input
     const cpu::RectangleKernel* kernel = nullptr;  // null: computes all of its output or nothing
+    int64_t granule = 1;
     double macs = 0;
-    bool is_checked = false;  // a tile that hardly changed keeps its old elements
+    bool is_checked = false;  // pixels that hardly changed keep their old elements
+    Checking checking = {};
   };
   // What a run did.
   struct Work {
@@ -68,9 +75,13 @@ class DeltaExecutable final : public Executable {
   void add_layer(const Node& node, const cpu::Kernel& kernel);
   Status allocate();
 
-  // The share of the inputs that differ from these or, where there are none, from those kept.
-  double compare(std::span<const Tensor> inputs, std::span<const Tensor> with);
   bool uses_histograms(ValueId input) const;
+  // Finds what changed in the inputs since the last run, and returns the share of it.
+  double compare(std::span<const Tensor> inputs);
+  // Finds where an input differs.
+  static void compare_with(const Tensor& input, const Tensor& old, Value& x);
+  // Whole runs have left the values kept as they were: adds what changed meanwhile.
+  void catch_up(std::span<const Tensor> inputs);
   Status run_locked(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                     const RunOptions& options);
   Status run_whole(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -80,7 +91,9 @@ class DeltaExecutable final : public Executable {
                            const RunOptions& options);
   bool spread_changes(const Node& node, const Layer& layer);
   void run_node(size_t index, Work& work);
-  void keep_close_tiles(Value& y, const Tensor& old, Work& work);
+  // Returns the share of what was computed that stays as it was.
+  double take_changed_pixels(const Tensor& fresh, std::span<const cpu::Rectangle> computed,
+                             Value& y, Work& work);
   void set_thresholds();
   void count(const Work& work, bool whole);
 
@@ -92,11 +105,13 @@ class DeltaExecutable final : public Executable {
   std::mutex mutex_;  // for all that follows
   std::vector<Value> values_;
   std::vector<Layer> layers_;                // one per node
+  std::vector<double> computed_;             // see computed()
   std::vector<BlockHistograms> histograms_;  // one per input, if they are used
   std::optional<KeptValues> kept_;           // none: nothing was run yet
-  cpu::Bytes old_;                           // elements of a value before it is computed again
+  cpu::Bytes fresh_;                         // a value that is computed to be compared
   std::vector<Tensor> last_;                 // inputs of the last whole run
   bool was_whole_ = false;                   // the last run was
+  double last_changed_ = 0;                  // share of the inputs, in the last run
   bool is_filled_ = false;                   // values are those of the inputs kept
   bool has_thresholds_ = false;
   uint64_t resets_ = 0;  // that were seen

@@ -13,28 +13,19 @@
 #include "shoal/cpu/cpu.h"
 #include "shoal/cpu/executable.h"
 #include "shoal/cpu/rectangle_kernel.h"
-#include "shoal/delta/block_histograms.h"
 #include "shoal/delta/delta_device.h"
 #include "shoal/delta/policy.h"
-#include "shoal/delta/reach.h"
+#include "shoal/delta/testing.h"
+#include "shoal/delta/tile_mask.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal {
 namespace {
 
-using Rng = std::mt19937;
 using cpu::Rectangle;
-
-int64_t draw(Rng& rng, int64_t low, int64_t high) {
-  return std::uniform_int_distribution<int64_t>(low, high)(rng);
-}
-
-Tensor random_floats(Rng& rng, const Shape& shape, float deviation = 1) {
-  std::normal_distribution<float> normal(0, deviation);
-  Tensor tensor({DType::kF32, shape});
-  for (float& x : tensor.data<float>()) x = normal(rng);
-  return tensor;
-}
+using delta::draw;
+using delta::random_floats;
+using delta::Rng;
 
 // Draws a feed-forward network layer by layer.
 class RandomNetwork {
@@ -145,6 +136,11 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   return std::ranges::equal(a.bytes(), b.bytes());
 }
 
+bool nearly_same(const Tensor& a, const Tensor& b) {
+  return std::ranges::equal(a.data<float>(), b.data<float>(),
+                            [](float x, float y) { return std::abs(x - y) <= 1e-3F; });
+}
+
 class RandomNetworks : public testing::TestWithParam<unsigned> {};
 
 TEST_P(RandomNetworks, GiveTheSameByTiles) {
@@ -170,7 +166,37 @@ TEST_P(RandomNetworks, GiveTheSameByTiles) {
   EXPECT_LT(device.statistics().macs_share(), 0.9);
 }
 
-// Every kernel that computes rectangles computes them as the whole, and writes nothing else.
+// Some tiles whose sides are multiples of a unit.
+delta::TileMask random_mask(Rng& rng, const Shape& shape, int64_t unit) {
+  delta::Grid grid = delta::plane_of(shape);
+  grid.tile_height = unit * draw(rng, 1, 3);
+  grid.tile_width = unit * draw(rng, 1, 3);
+  delta::TileMask mask(grid);
+  for (int64_t n = draw(rng, 1, 4); n > 0; --n) {
+    mask.set(draw(rng, 0, grid.rows() - 1), draw(rng, 0, grid.columns() - 1));
+  }
+  return mask;
+}
+
+constexpr float kUntouched = -12345;
+
+// Elements of tiles that are set differ by this much at most, and others are untouched.
+void expect_in(const delta::TileMask& mask, const Tensor& wanted, const Tensor& found, float most,
+               const std::string& what) {
+  const delta::Grid& grid = mask.grid();
+  const int64_t inner = wanted.shape().count(4, wanted.shape().rank());
+  for (int64_t e = 0; e < wanted.count(); ++e) {
+    const int64_t column = e / inner % grid.width, row = e / inner / grid.width % grid.height;
+    const bool inside = mask.at(row / grid.tile_height, column / grid.tile_width);
+    const auto at = static_cast<size_t>(e);
+    ASSERT_NEAR(found.data<float>()[at], inside ? wanted.data<float>()[at] : kUntouched,
+                inside ? most : 0)
+        << what << " at " << row << ", " << column;
+  }
+}
+
+// Every kernel that computes rectangles computes them as the whole, to the bit where they begin and
+// end at multiples of its granule, and writes nothing else.
 TEST_P(RandomNetworks, HaveKernelsThatStayInTheirRectangles) {
   Rng rng(GetParam());
   const RandomNetwork network(rng);
@@ -183,7 +209,6 @@ TEST_P(RandomNetworks, HaveKernelsThatStayInTheirRectangles) {
     const cpu::CpuExecutable::Step& step = cpu.steps()[i];
     const auto* kernel = dynamic_cast<const cpu::RectangleKernel*>(step.kernel.get());
     if (kernel == nullptr) continue;
-    const int64_t granule = kernel->granule();
     std::vector<Tensor> inputs;
     for (const ValueId id : node.inputs) {
       inputs.push_back(id == kNoValue             ? Tensor()
@@ -192,123 +217,31 @@ TEST_P(RandomNetworks, HaveKernelsThatStayInTheirRectangles) {
     }
     Tensor wanted(cpu.graph()[node.outputs[0]].type), found(wanted.type());
     step.kernel->run({inputs, std::span(&wanted, 1), frame->scratch.get(), *step.pool});
-    delta::Grid grid = delta::plane_of(wanted.shape());
-    grid.tile_height = granule * draw(rng, 1, 3);
-    grid.tile_width = granule * draw(rng, 1, 3);
-    delta::TileMask mask(grid);
-    for (int64_t n = draw(rng, 1, 4); n > 0; --n) {
-      mask.set(draw(rng, 0, grid.rows() - 1), draw(rng, 0, grid.columns() - 1));
-    }
-    constexpr float kUntouched = -12345;
-    std::ranges::fill(found.data<float>(), kUntouched);
-    kernel->run_in({inputs, std::span(&found, 1), frame->scratch.get(), *step.pool},
-                   mask.rectangles());
-    const int64_t inner = wanted.shape().count(4, wanted.shape().rank());
-    for (int64_t e = 0; e < wanted.count(); ++e) {
-      const int64_t column = e / inner % grid.width, row = e / inner / grid.width % grid.height;
-      const bool inside = mask.at(row / grid.tile_height, column / grid.tile_width);
-      const auto at = static_cast<size_t>(e);
-      ASSERT_EQ(found.data<float>()[at], inside ? wanted.data<float>()[at] : kUntouched)
-          << step.info.name << " at " << row << ", " << column;
+    for (const int64_t unit : {kernel->granule(), int64_t{1}}) {
+      const delta::TileMask mask = random_mask(rng, wanted.shape(), unit);
+      const float most = unit == kernel->granule() ? 0 : 1e-3F;
+      std::ranges::fill(found.data<float>(), kUntouched);
+      kernel->run_in({inputs, std::span(&found, 1), frame->scratch.get(), *step.pool},
+                     mask.rectangles());
+      expect_in(mask, wanted, found, most, step.info.name);
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomNetworks, testing::Range(0U, 16U));
 
-// huynh B.3.5, the share of the positions of each convolution of VGG-16 that can be kept, for
-// blocks of 28 x 28 pixels that did not change. One tile a pixel.
-struct VggCase {
-  std::string name;
-  std::vector<std::pair<int, int>> changed;  // blocks, of 8 x 8
-  std::vector<double> kept;                  // by convolution
-  double saved;                              // of all MACs
-};
-
-std::vector<VggCase> vgg_cases() {
-  std::vector<std::pair<int, int>> below_4, all_but_inner, centre, board;
-  for (int r = 0; r < 8; ++r) {
-    for (int c = 0; c < 8; ++c) {
-      if (r >= 4) below_4.emplace_back(r, c);
-      if (r != 3 || c != 3) all_but_inner.emplace_back(r, c);
-      if ((r == 3 || r == 4) && (c == 3 || c == 4)) centre.emplace_back(r, c);
-      if ((r + c) % 2 == 1) board.emplace_back(r, c);
-    }
-  }
-  return {
-      {"one isolated inner block",
-       all_but_inner,
-       {.013, .011, .008, .005, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-       .003},
-      {"top 4 of 8 rows",
-       below_4,
-       {.496, .491, .482, .473, .446, .429, .411, .357, .321, .286, .214, .143, .071},
-       .384},
-      {"all but centre 2x2",
-       centre,
-       {.933, .928, .918, .908, .872, .846, .816, .750, .673, .587, .265, 0, 0},
-       .740},
-      {"checkerboard", board, {.439, .383, .281, .195, .031, .006, .003, 0, 0, 0, 0, 0, 0}, .092}};
-}
-
-// The convolutions and pools of VGG-16, one channel each: masks know no channels.
-Graph vgg_windows() {
+// Convolutions of many channels, so that their outputs are compared, too. All are outputs.
+Graph convolutions(Rng& rng, int count) {
   Graph graph;
-  ValueId x = graph.add_input("x", {DType::kF32, {1, 1, 224, 224}});
-  const ValueId w = graph.add_constant("w", Tensor({DType::kF32, {1, 1, 3, 3}}));
-  for (const int convolutions : {2, 2, 3, 3, 3}) {
-    for (int i = 0; i < convolutions; ++i) {
-      x = *graph.add(ops::conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
-    }
-    x = *graph.add(
-        ops::max_pool, {x},
-        {{"kernel_shape", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{2, 2}}});
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 16, 16, 16}});
+  for (int i = 0; i < count; ++i) {
+    const ValueId w = graph.add_constant("w", random_floats(rng, {16, 16, 3, 3}, 0.1F));
+    x = *graph.add(ops::fused_conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+    graph.mark_output(x);
   }
-  graph.mark_output(x);
   return graph;
 }
-
-TEST(Reach, GivesDeepMonsTableForVgg16) {
-  constexpr std::array kIn = {3, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512};
-  constexpr std::array kOut = {64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512};
-  const Graph graph = vgg_windows();
-  for (const VggCase& one : vgg_cases()) {
-    std::vector<delta::TileMask> masks(graph.value_count());
-    delta::TileMask& image = masks[static_cast<size_t>(graph.inputs()[0])];
-    image = delta::TileMask(delta::plane_of({1, 1, 224, 224}));
-    for (const auto& [r, c] : one.changed) {
-      for (int64_t i = 0; i < 28 * 28; ++i) image.set(r * 28 + i / 28, c * 28 + i % 28);
-    }
-    size_t convolution = 0;
-    double macs = 0, saved = 0;
-    for (const Node& node : graph.nodes()) {
-      const delta::TileMask& x = masks[static_cast<size_t>(node.inputs[0])];
-      delta::TileMask& y = masks[static_cast<size_t>(node.outputs[0])];
-      y = delta::TileMask(delta::plane_of(graph[node.outputs[0]].type.shape));
-      const std::vector grids(node.inputs.size(), x.grid());
-      spread(x, reach_of(graph, node, grids, y.grid())[0], y);
-      if (node.op != &ops::conv) continue;
-      const double kept = 1 - y.share();
-      EXPECT_NEAR(kept, one.kept[convolution], 0.0005) << one.name << ", " << convolution;
-      const double all =
-          static_cast<double>(y.grid().pixels()) * kIn[convolution] * kOut[convolution];
-      macs += all;
-      saved += all * kept;
-      ++convolution;
-    }
-    EXPECT_NEAR(saved / macs, one.saved, 0.0005) << one.name;
-  }
-}
-
-// One convolution of many channels, so that its output is compared, too.
-Graph one_convolution(Rng& rng) {
-  Graph graph;
-  const ValueId x = graph.add_input("x", {DType::kF32, {1, 16, 16, 16}});
-  const ValueId w = graph.add_constant("w", random_floats(rng, {16, 16, 3, 3}, 0.1F));
-  graph.mark_output(
-      *graph.add(ops::fused_conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
-  return graph;
-}
+Graph one_convolution(Rng& rng) { return convolutions(rng, 1); }
 
 double root_mean_square(const Tensor& tensor) {
   double sum = 0;
@@ -349,6 +282,38 @@ TEST(DeltaDevice, DoesNotDriftWhileTheLightChangesSlowly) {
   EXPECT_LE(largest, bound);
   EXPECT_GT(largest, 0);  // it does keep what hardly changed
   EXPECT_LT(device.statistics().macs_share(), 0.5);
+}
+
+// Also where a kernel computes pixels around those that changed, what a layer has computed is what
+// it gives of the values kept before it, up to e * s.
+TEST(DeltaDevice, KeepsOnlyWhatLaterLayersHaveSeen) {
+  Rng rng(17);
+  const Graph both = convolutions(rng, 2);
+  Graph second;
+  const ValueId h = second.add_input("h", {DType::kF32, {1, 16, 16, 16}});
+  const ValueId w = second.add_constant("w", *both[both.nodes()[1].inputs[1]].constant);
+  second.mark_output(
+      *second.add(ops::fused_conv, {h, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
+  constexpr float kThreshold = 0.2F;
+  DeltaDevice device(make_cpu_device({.threads = 1}),
+                     {.threshold = kThreshold, .most_changed = 1, .adapts = false});
+  const auto cpu = make_cpu_device({.threads = 1});
+  const auto delta = compile(device, both), whole = compile(*cpu, second);
+  Tensor image = random_floats(rng, {1, 16, 16, 16});
+  const double bound = kThreshold * root_mean_square(run(*delta, image)[1]) + 1e-4;
+  for (int frame = 0; frame < 300; ++frame) {
+    const auto pixel = static_cast<size_t>(37 * draw(rng, 0, 6));  // one of a few: that adds up
+    for (size_t c = 0; c < 16; ++c) image.data<float>()[c * 256 + pixel] += 0.25F;
+    const std::vector<Tensor> kept = run(*delta, image);
+    const Tensor given = run(*whole, kept[0])[0];
+    double largest = 0;
+    for (size_t i = 0; i < given.data<float>().size(); ++i) {
+      const float error = std::abs(given.data<float>()[i] - kept[1].data<float>()[i]);
+      largest = std::max(largest, static_cast<double>(error));
+    }
+    ASSERT_LE(largest, bound) << "frame " << frame;
+  }
+  EXPECT_LT(device.statistics().macs_share(), 0.7);
 }
 
 TEST(DeltaDevice, ForgetsWhenAsked) {
@@ -407,114 +372,56 @@ TEST(DeltaDevice, ComputesWholeFramesWhereAllChanges) {
   check(image, 4);
 }
 
-// An image of one channel, whose 8 x 8 blocks have 28 x 28 pixels each, in grey levels.
-Tensor grey_image(Rng& rng) {
-  Tensor image({DType::kF32, {1, 1, 224, 224}});
-  for (float& x : image.data<float>()) x = static_cast<float>(draw(rng, 0, 15) * 16 + 8);
-  return image;
-}
-const HistogramOptions kGrey = {.low = 0, .high = 256};
-
-// huynh DM-6: so many pixels of a block of 784, from one bin to another that is empty.
-TEST(BlockHistograms, MeasureWhatDeepMonDoes) {
-  const auto measured = [](int pixels) {
-    std::vector<float> old(16), now(16);
-    old[3] = 1;
-    now[3] = 1 - static_cast<float>(pixels) / 784;
-    now[9] = static_cast<float>(pixels) / 784;
-    return delta::distance(old, now, 16);
-  };
-  const std::vector<std::pair<int, double>> published = {
-      {1, 0.0013}, {2, 0.0026}, {4, 0.0051}, {8, 0.0103}, {16, 0.0206}};
-  for (const auto& [pixels, distance] : published) {
-    EXPECT_NEAR(measured(pixels), distance, 0.00005) << pixels;
-  }
-  EXPECT_LT(measured(3), HistogramOptions().most);
-  EXPECT_GT(measured(4), HistogramOptions().most);
-}
-
-// huynh DM-7 and DM-8: a still scene is taken again exactly when its time is over.
-TEST(BlockHistograms, ExpireAfterTheirTime) {
-  Rng rng(11);
-  const Tensor image = grey_image(rng);
-  HistogramOptions options = kGrey;
-  options.ttl_ms = 650;
-  delta::BlockHistograms blocks(options);
-  std::string trace;
-  for (int i = 0; i < 16; ++i) trace += blocks.update(image, i * 100).any() ? 'x' : '.';
-  EXPECT_EQ(trace, "x......x......x.");
-  EXPECT_TRUE(blocks.update(Tensor({DType::kF32, {1, 1, 64, 64}}), 1600).at(0, 0));
-}
-
-// huynh DM-9: what moves inside a block has the same histogram, but other means.
-TEST(BlockHistograms, MissWhatMovesInsideABlockUnlessMeansAreCompared) {
-  for (const bool means : {false, true}) {
-    HistogramOptions options = kGrey;
-    options.compares_means = means;
-    delta::BlockHistograms blocks(options);
-    const auto image_with_square_at = [](int64_t at) {
-      Tensor image({DType::kF32, {1, 1, 224, 224}}), square({DType::kF32, {1, 1, 7, 7}});
-      std::ranges::fill(square.data<float>(), 200.0F);
-      paste(square, {{0, 0, at, at}, {1, 1, at + 7, at + 7}}, image);
-      return image;
-    };
-    blocks.update(image_with_square_at(28), 0);
-    EXPECT_EQ(blocks.update(image_with_square_at(40), 0).at(1, 1), means);
-  }
-}
-
-// huynh DM-10: a slow change is never noticed from one image to the next.
-TEST(BlockHistograms, DriftUnlessComparedWithWhatWasTaken) {
-  Rng rng(12);
-  for (const bool since_taken : {false, true}) {
-    HistogramOptions options = kGrey;
-    options.since_taken = since_taken;
-    delta::BlockHistograms blocks(options);
-    // Every second bin has four times as many pixels: together they move from bin to bin.
-    Tensor image({DType::kF32, {1, 1, 224, 224}});
-    std::uniform_real_distribution<float> level(0, 16);
-    for (float& x : image.data<float>()) {
-      const int64_t bin = 2 * draw(rng, 1, 4) + (draw(rng, 0, 4) == 0 ? 1 : 0);
-      x = static_cast<float>(bin * 16) + level(rng);
-    }
-    blocks.update(image, 0);
-    int changed = 0;
-    for (int frame = 0; frame < 80; ++frame) {
-      for (float& x : image.data<float>()) x += 0.1F;
-      changed += blocks.update(image, 0).any() ? 1 : 0;
-    }
-    EXPECT_EQ(changed > 0, since_taken);
-  }
-}
-
 // Blocks whose histograms are equal keep their outputs; all of what they reach is computed.
 TEST(DeltaDevice, TakesBlocksWhoseHistogramsChanged) {
   Rng rng(13);
   const Graph graph = one_convolution(rng);
   double now = 0;
-  DeltaDevice device(
-      make_cpu_device({.threads = 1}),
-      {.histograms = HistogramOptions{.ttl_ms = 100}, .now_ms = [&] { return now; }});
+  DeltaDevice device(make_cpu_device({.threads = 1}),
+                     {.adapts = false,
+                      .histograms = HistogramOptions{.ttl_ms = 100},
+                      .now_ms = [&] { return now; }});
   const auto delta = compile(device, graph);
   const auto cpu = make_cpu_device({.threads = 1});
   const auto whole = compile(*cpu, graph);
   Tensor image = random_floats(rng, {1, 16, 16, 16});
   run(*delta, image);
   std::swap(image.data<float>()[0], image.data<float>()[1]);  // in one block
-  EXPECT_FALSE(same_elements(run(*delta, image)[0], run(*whole, image)[0]));
+  EXPECT_FALSE(nearly_same(run(*delta, image)[0], run(*whole, image)[0]));
   EXPECT_NEAR(device.statistics().macs_share(), 0.5, 1e-9);
   now = 101;
-  EXPECT_TRUE(same_elements(run(*delta, image)[0], run(*whole, image)[0]));
+  EXPECT_TRUE(nearly_same(run(*delta, image)[0], run(*whole, image)[0]));
   const Region corner{{0, 0, 0, 0}, {1, 16, 2, 2}};
   paste(random_floats(rng, corner.shape(), 9), corner, image);
-  EXPECT_TRUE(same_elements(run(*delta, image)[0], run(*whole, image)[0]));
+  EXPECT_TRUE(nearly_same(run(*delta, image)[0], run(*whole, image)[0]));
   EXPECT_LT(device.statistics().macs_share(), 0.75);
+}
+
+// Frames in which all blocks change, and which are computed whole, leave nothing behind that is
+// taken for what it was.
+TEST(DeltaDevice, TakesBlocksThatChangedWhileFramesWereWhole) {
+  Rng rng(14);
+  const Graph graph = one_convolution(rng);
+  DeltaDevice device(make_cpu_device({.threads = 1}),
+                     {.adapts = false, .histograms = HistogramOptions()});
+  const auto delta = compile(device, graph);
+  const auto cpu = make_cpu_device({.threads = 1});
+  const auto whole = compile(*cpu, graph);
+  Tensor image = random_floats(rng, {1, 16, 16, 16});
+  for (int frame = 0; frame < 60; ++frame) {
+    const int64_t rows = std::min<int64_t>(draw(rng, 0, 16), 8);  // half of the time all of them
+    const Region some{{0, 0, 0, 0}, {1, 16, 2 * rows, 16}};
+    if (rows > 0) paste(random_floats(rng, some.shape()), some, image);
+    EXPECT_TRUE(nearly_same(run(*delta, image)[0], run(*whole, image)[0])) << "frame " << frame;
+  }
+  EXPECT_GT(device.statistics().whole_runs, 5U);
+  EXPECT_LT(device.statistics().whole_runs, 40U);
 }
 
 // Where tiles save nothing, they are tried ever more seldom; where they do, they stay. Whole frames
 // take ten milliseconds; the first two are timed.
 TEST(DeltaPolicy, GivesUpTilesThatLoseAndTriesThemAgain) {
-  for (const auto& [share, ms] : {std::pair(0.9, 5.0), std::pair(0.3, 11.0)}) {
+  for (const auto& [share, ms] : {std::pair(0.9, 11.0), std::pair(0.3, 11.0)}) {
     delta::Policy policy(0.8, true);
     const auto frame = [&](double share_now, double ms_now) {
       const bool whole = policy.is_whole(0.5);
@@ -523,13 +430,31 @@ TEST(DeltaPolicy, GivesUpTilesThatLoseAndTriesThemAgain) {
     };
     std::string lost, won;
     for (int i = 0; i < 50; ++i) lost += frame(share, ms);
-    EXPECT_EQ(lost, "x..xxx........xxx................xxx..............");
-    while (frame(0.3, 5) != 'x') {
+    EXPECT_EQ(lost, "x..xxxx........xxxx................xxxx...........");
+    while (frame(0.8, 9) != 'x') {
     }
-    for (int i = 0; i < 100; ++i) won += frame(0.3, 5);
+    for (int i = 0; i < 100; ++i) won += frame(0.8, 9);
     EXPECT_EQ(won, std::string(100, 'x'));
     EXPECT_TRUE(policy.is_whole(0.9));
   }
+}
+
+// A layer is compared where that leaves something out, and else ever more seldom.
+TEST(DeltaPolicy, ComparesWhereItPays) {
+  delta::Checking checking;
+  const auto runs = [&](double kept, int count) {
+    std::string trace;
+    for (int i = 0; i < count; ++i) {
+      const bool compares = checking.next();
+      if (compares) checking.compared(kept);
+      trace += compares ? 'x' : '.';
+    }
+    return trace;
+  };
+  EXPECT_EQ(runs(0.5, 10), "xxxxxxxxxx");
+  EXPECT_EQ(runs(0.1, 31), "x....x........x................");
+  EXPECT_EQ(runs(0.5, 4), "xxxx");
+  EXPECT_EQ(runs(0.1, 7), "x....x.");
 }
 
 }  // namespace

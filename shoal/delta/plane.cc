@@ -32,6 +32,13 @@ bool floats_differ_here(const float* a, const float* b, int64_t count, float mos
     const auto is_close = hn::And(hn::Le(largest, limit), hn::Eq(sum, sum));
     if (!hn::AllTrue(d, is_close)) return true;
   }
+  const hn::CappedTag<float, 8> d_short;  // a line of a tile of an image
+  const auto few = static_cast<int64_t>(hn::Lanes(d_short));
+  const auto short_limit = hn::Set(d_short, most);
+  for (; i + few <= count; i += few) {
+    const auto difference = hn::Abs(hn::Sub(hn::LoadU(d_short, a + i), hn::LoadU(d_short, b + i)));
+    if (!hn::AllTrue(d_short, hn::Le(difference, short_limit))) return true;  // so is a NaN
+  }
   for (; i < count; ++i) {
     if (!(std::abs(a[i] - b[i]) <= most)) return true;
   }
@@ -82,6 +89,20 @@ bool differs(const Tensor& a, const Tensor& b, const cpu::Rectangle& where, floa
     return std::memcmp(a.bytes().data() + first, b.bytes().data() + first,
                        static_cast<size_t>(count) * size) != 0;
   });
+}
+
+cpu::Rectangle difference(const Tensor& a, const Tensor& b, const cpu::Rectangle& where,
+                          float most) {
+  auto [rows, columns] = where;
+  const auto is_same = [&](const ops::Range& some_rows, const ops::Range& some_columns) {
+    return !differs(a, b, {some_rows, some_columns}, most);
+  };
+  if (is_same(rows, columns)) return {};
+  while (is_same({rows.begin, rows.begin + 1}, columns)) ++rows.begin;
+  while (is_same({rows.end - 1, rows.end}, columns)) --rows.end;
+  while (is_same(rows, {columns.begin, columns.begin + 1})) ++columns.begin;
+  while (is_same(rows, {columns.end - 1, columns.end})) --columns.end;
+  return {rows, columns};
 }
 
 void copy_pixels(const Tensor& from, const cpu::Rectangle& where, Tensor& to) {

@@ -14,6 +14,10 @@ namespace shoal::delta {
 // that are not floats differ if their bytes do. REQUIRES: both have the same type.
 bool differs(const Tensor& a, const Tensor& b, const cpu::Rectangle& where, float most);
 
+// The smallest rectangle of these pixels outside of which nothing differs; empty: nothing does.
+cpu::Rectangle difference(const Tensor& a, const Tensor& b, const cpu::Rectangle& where,
+                          float most);
+
 // Copies the rectangle. REQUIRES: both have the same type.
 void copy_pixels(const Tensor& from, const cpu::Rectangle& where, Tensor& to);
 

@@ -14,8 +14,11 @@ bool Policy::is_whole(double changed) {
 
 void Policy::computed_whole(double ms) {
   is_settled_ = false;
-  // The first one touches new memory.
-  if (++wholes_ > 1) whole_ms_ = whole_ms_ == 0 ? ms : 0.8 * whole_ms_ + 0.2 * ms;
+  // The first one touches new memory. Other programs only make frames longer, so that short ones
+  // say more.
+  if (++wholes_ <= 1) return;
+  const double weight = ms < whole_ms_ ? 0.5 : 0.05;
+  whole_ms_ = whole_ms_ == 0 ? ms : (1 - weight) * whole_ms_ + weight * ms;
 }
 
 void Policy::computed_tiles(double share, double ms) {
@@ -26,7 +29,7 @@ void Policy::computed_tiles(double share, double ms) {
     if (wholes_ < kTimed) wait_ = kTimed - wholes_;
     return;
   }
-  if (share <= kMostShare && (whole_ms_ == 0 || ms < whole_ms_)) {
+  if (whole_ms_ == 0 ? share <= kMostShare : ms < whole_ms_) {
     losses_ = 0;
     backoff_ = kLeastWait;
   } else if (++losses_ == kLosses) {
@@ -34,6 +37,21 @@ void Policy::computed_tiles(double share, double ms) {
     wait_ = backoff_;
     backoff_ = std::min(2 * backoff_, kMostWait);
   }
+}
+
+bool Checking::next() {
+  if (wait_ == 0) return true;
+  --wait_;
+  return false;
+}
+
+void Checking::compared(double kept) {
+  if (kept >= kLeastKept) {
+    backoff_ = kLeastWait;
+    return;
+  }
+  wait_ = backoff_;
+  backoff_ = std::min(2 * backoff_, kMostWait);
 }
 
 }  // namespace shoal::delta

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <set>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "shoal/base/temporary_folder.h"
 #include "shoal/data/image.h"
@@ -194,6 +199,45 @@ TEST_F(Writers, WriteVideos) {
     }
     EXPECT_FALSE((*video)->next()->has_value());
   }
+}
+
+// Bytes of the frames of an MP4 file, as its table of samples says.
+std::vector<uint32_t> frame_sizes(const std::filesystem::path& file) {
+  std::ifstream read(file, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(read), {});
+  const size_t table = bytes.find("stsz");
+  const auto number = [&](size_t at) {
+    uint32_t value = 0;
+    for (size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<uint8_t>(bytes.at(i));
+    return value;
+  };
+  std::vector<uint32_t> sizes;
+  for (size_t i = 0; i < number(table + 12); ++i) sizes.push_back(number(table + 16 + 4 * i));
+  return sizes;
+}
+
+// A link takes about as long for each frame: none but the first is coded by itself.
+TEST_F(Writers, WriteFramesOfEvenSizes) {
+  if (find_program("shoal-encode").empty()) GTEST_SKIP() << "FFmpeg's libraries are not here";
+  std::vector<uint32_t> largest;  // frame but the first
+  for (const bool even : {false, true}) {
+    const auto path = folder_.path() / "even.mp4";
+    const auto writer = open_writer(path, {.even = even});
+    ASSERT_TRUE(writer.ok());
+    std::mt19937 rng(3);
+    Tensor still = grey(240, 320);
+    for (uint8_t& pixel : still.data<uint8_t>()) pixel = static_cast<uint8_t>(50 + rng() % 100);
+    for (int i = 0; i < 120; ++i) {
+      Tensor image = still.clone();
+      for (uint8_t& pixel : image.data<uint8_t>()) pixel += static_cast<uint8_t>(rng() % 4);
+      ASSERT_TRUE((*writer)->write(image, 100000 * i).ok());
+    }
+    ASSERT_TRUE((*writer)->finish().ok());
+    const std::vector<uint32_t> sizes = frame_sizes(path);
+    ASSERT_EQ(sizes.size(), 120U);
+    largest.push_back(std::ranges::max(std::span(sizes).subspan(1)));
+  }
+  EXPECT_LT(largest[1], largest[0] / 2);
 }
 
 TEST_F(Writers, SayWhatIsWrong) {

@@ -128,11 +128,13 @@ Result<std::unique_ptr<FrameWriter>> open_writer(const std::filesystem::path& ta
                                           ": videos need shoal-encode, which the package "
                                           "shoal-video has; a folder of pictures does not");
   }
-  SHOAL_ASSIGN(Process process, Process::start({encoder.string(), target.string()},
-                                               {.inherit_environment = false,
-                                                .pipe_output = true,
-                                                .pipe_input = true,
-                                                .grace = std::chrono::milliseconds(500)}));
+  std::vector<std::string> call = {encoder.string()};
+  if (options.even) call.emplace_back("--even");
+  call.push_back(target.string());
+  SHOAL_ASSIGN(Process process, Process::start(call, {.inherit_environment = false,
+                                                      .pipe_output = true,
+                                                      .pipe_input = true,
+                                                      .grace = std::chrono::milliseconds(500)}));
   return std::unique_ptr<FrameWriter>(
       std::make_unique<VideoWriter>(target.string(), std::move(process), options.timeout));
 }

@@ -33,6 +33,8 @@ class FrameWriter {
 struct WriterOptions {
   std::filesystem::path encoder = {};        // empty: shoal-encode, where find_program() finds it
   std::chrono::milliseconds timeout{30000};  // for the encoder to take a frame
+  // No frame but the first takes many times the bytes of others: for links, not for seeking.
+  bool even = false;
 };
 
 // Whether a name is that of a video: .mp4, .mkv, .mov. Other formats have one rate of frames.

@@ -51,15 +51,14 @@ class WinogradKernel : public RectangleKernel {
   void run(const KernelArgs& args) const override { run_tiles(args, {}); }
 
   int64_t granule() const override { return tile_.m; }
+  // Tiles begin where a rectangle does, so that none has more of them than it needs.
   void run_in(const KernelArgs& args, std::span<const Rectangle> where) const override {
-    std::vector<int64_t> tiles;
-    const int64_t m = tile_.m;
+    std::vector<Tile> tiles;
     for (int64_t image = 0; image < spec_.conv.batch; ++image) {
-      for (const Rectangle& one : where) {
-        for (int64_t row = one.rows.begin / m; row < ceil_div(one.rows.end, m); ++row) {
-          const int64_t first = (image * tile_rows_ + row) * tile_columns_;
-          for (int64_t i = one.columns.begin / m; i < ceil_div(one.columns.end, m); ++i) {
-            tiles.push_back(first + i);
+      for (const auto& [rows, columns] : where) {
+        for (int64_t row = rows.begin; row < rows.end; row += tile_.m) {
+          for (int64_t column = columns.begin; column < columns.end; column += tile_.m) {
+            tiles.push_back({image, row, column, rows.end, columns.end});
           }
         }
       }
@@ -74,8 +73,14 @@ class WinogradKernel : public RectangleKernel {
   }
 
  private:
+  // Place of a tile in the output, and where what is written of it ends.
+  struct Tile {
+    int64_t image, row, column;
+    int64_t row_end, column_end;
+  };
+
   // All tiles if none are listed.
-  void run_tiles(const KernelArgs& args, std::span<const int64_t> listed) const {
+  void run_tiles(const KernelArgs& args, std::span<const Tile> listed) const {
     auto* memory = reinterpret_cast<float*>(args.scratch);
     const Filters::View filters = filters_.view(args, memory, packing());
     float* scratch = memory + filters_.scratch_floats();
@@ -105,15 +110,10 @@ class WinogradKernel : public RectangleKernel {
   // Some tiles, counted over all images, on their way through the transforms.
   struct Chunk {
     int64_t first, tiles;
-    std::span<const int64_t> listed;  // which they are, if not all tiles are computed
+    std::span<const Tile> listed;  // which they are, if not all tiles are computed
     Filters::View filters;
     float* x;  // [point][block of input channels][chunk_tiles_][b]
     float* y;  // [point][block of output channels][chunk_tiles_][b]
-  };
-
-  // Place of a tile.
-  struct Tile {
-    int64_t image, row, column;  // of the output, of its first pixel
   };
 
   // Floats from one point of the transform to the next: an odd number of cache lines, so that the
@@ -172,7 +172,7 @@ class WinogradKernel : public RectangleKernel {
     }
   }
 
-  Chunk chunk_at(int64_t chunk, std::span<const int64_t> listed, const Filters::View& filters,
+  Chunk chunk_at(int64_t chunk, std::span<const Tile> listed, const Filters::View& filters,
                  float* scratch) const {
     const int64_t first = chunk * chunk_tiles_;
     const int64_t all = listed.empty() ? tiles_ : std::ssize(listed);
@@ -181,11 +181,11 @@ class WinogradKernel : public RectangleKernel {
   }
 
   Tile tile_at(const Chunk& chunk, int64_t place) const {
-    const int64_t at = chunk.first + place;
-    const int64_t index = chunk.listed.empty() ? at : chunk.listed[static_cast<size_t>(at)];
+    const int64_t index = chunk.first + place;
+    if (!chunk.listed.empty()) return chunk.listed[static_cast<size_t>(index)];
     const int64_t per_image = tile_rows_ * tile_columns_, in_image = index % per_image;
     return {index / per_image, in_image / tile_columns_ * tile_.m,
-            in_image % tile_columns_ * tile_.m};
+            in_image % tile_columns_ * tile_.m, spec_.rows().output, spec_.columns().output};
   }
 
   // [begin, end) counts the blocks of input channels of all tiles of the chunk.
@@ -240,8 +240,7 @@ class WinogradKernel : public RectangleKernel {
 
   // [begin, end) counts the blocks of output channels of all tiles of the chunk.
   void finish_tiles(const KernelArgs& args, const Chunk& chunk, int64_t begin, int64_t end) const {
-    const int64_t rows = spec_.rows().output, columns = spec_.columns().output;
-    const int64_t block = spec_.block;
+    const int64_t columns = spec_.columns().output, block = spec_.block;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t t = i / spec_.out_blocks, b = i % spec_.out_blocks;
       const Tile tile = tile_at(chunk, t);
@@ -251,8 +250,8 @@ class WinogradKernel : public RectangleKernel {
       output.y = args.output(0) + at;
       output.addend = args.has(3) ? args.input(3) + at : nullptr;
       output.row_stride = columns * block;
-      output.rows = static_cast<int>(std::min<int64_t>(tile_.m, rows - tile.row));
-      output.columns = static_cast<int>(std::min<int64_t>(tile_.m, columns - tile.column));
+      output.rows = static_cast<int>(std::min<int64_t>(tile_.m, tile.row_end - tile.row));
+      output.columns = static_cast<int>(std::min<int64_t>(tile_.m, tile.column_end - tile.column));
       output.bias = chunk.filters.bias + b * block;
       output.finish = spec_.epilogue.finish(b);
       winograd_output(tile_, chunk.y + (b * chunk_tiles_ + t) * block, point_out(), output);
