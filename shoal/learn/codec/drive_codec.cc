@@ -13,7 +13,8 @@
 // vectors of every width do at once. Blocks are the largest powers of two that fit, and the rest
 // is filled up with zeros.
 //
-// Bytes: the seed of D, the factor of each block, then one bit per element.
+// Bytes: the seed of D, the factor of each block, then one bit per element, in words of 64 as a
+// little-endian machine has them.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -29,8 +30,7 @@ constexpr float kLargestFactor = kLargestDecoded / kMost;
 
 class DriveCodec : public TensorCodec {
  public:
-  explicit DriveCodec(size_t count)
-      : count_(count), signs_(kMost), mixed_(kMost), zeros_(kMost), codes_(kMost) {
+  explicit DriveCodec(size_t count) : count_(count), mixed_(kMost) {
     for (size_t first = 0; first < count; first += blocks_.back()) {
       blocks_.push_back(std::clamp(std::bit_floor(count - first), kLeast, kMost));
       bits_ += blocks_.back();
@@ -45,41 +45,49 @@ class DriveCodec : public TensorCodec {
     ByteWriter writer(to);
     const auto seed = static_cast<uint32_t>(workspace.random[0]);
     std::memcpy(writer.take(sizeof(seed)), &seed, sizeof(seed));
-    workspace.codes.resize(bits_);
+    std::byte* bits = to.last(bits_ / 8).data();
     size_t first = 0;
     for (const size_t size : blocks_) {
       const auto x = gradient.subspan(first, std::min(size, count_ - first));
       const std::span<float> y = std::span(mixed_).first(size);
-      std::ranges::fill(std::ranges::copy(x, y.begin()).out, y.end(), 0.0f);
-      multiply(y, draw_signs(seed, first, size, 1));
+      draw_signs(seed, first, size);
+      if (x.size() == size) {
+        turn(x, words_.data(), 1, y);
+      } else {
+        std::ranges::fill(std::ranges::copy(x, y.begin()).out, y.end(), 0.0f);
+        turn(y, words_.data(), 1, y);
+      }
       mix(y);
-      const Sides sides =
-          add_and_split(std::span(zeros_).first(size), y, workspace.codes.data() + first);
-      const float length = sides.positive - sides.negative;
+      const float length = to_signs(y, words_.data());
       writer.put(length > 0 ? dot(x, x) / length : 0);
+      std::memcpy(bits, words_.data(), size / 8);
+      bits += size / 8;
       first += size;
     }
-    pack_bits(workspace.codes, 0, reinterpret_cast<uint8_t*>(writer.take(bits_ / 8)));
   }
 
-  Status decode(std::span<const std::byte> from, Workspace& workspace,
-                std::span<float> to) override {
+  Status decode(std::span<const std::byte> from, Workspace&, std::span<float> to) override {
     ByteReader reader(from);
     uint32_t seed = 0;
     std::memcpy(&seed, reader.take(sizeof(seed)), sizeof(seed));
-    workspace.codes.resize(bits_);
-    const std::span<const std::byte> bits = from.last(bits_ / 8);
-    unpack_bits(reinterpret_cast<const uint8_t*>(bits.data()), 0, workspace.codes);
+    const std::byte* bits = from.last(bits_ / 8).data();
     size_t first = 0;
     for (const size_t size : blocks_) {
       const float factor = reader.get();
       if (!(factor >= 0 && factor <= kLargestFactor)) return corrupt_gradient();
       const std::span<float> y = std::span(mixed_).first(size);
-      choose_level(workspace.codes.data() + first, -1, 1, y);
+      std::memcpy(words_.data(), bits, size / 8);
+      from_signs(words_.data(), y);
       mix(y);
-      multiply(y, draw_signs(seed, first, size, factor));
-      std::ranges::copy(y.first(std::min(size, count_ - first)),
-                        to.begin() + static_cast<int64_t>(first));
+      draw_signs(seed, first, size);
+      const auto x = to.subspan(first, std::min(size, count_ - first));
+      if (x.size() == size) {
+        turn(y, words_.data(), factor, x);
+      } else {
+        turn(y, words_.data(), factor, y);
+        std::ranges::copy(y.first(x.size()), x.begin());
+      }
+      bits += size / 8;
       first += size;
     }
     return {};
@@ -88,22 +96,16 @@ class DriveCodec : public TensorCodec {
  private:
   static void mix(std::span<float> y) { hadamard(y, y.size() == kMost ? kApart : 1); }
 
-  // +size or -size for each element of the block that begins at `first`.
-  std::span<const float> draw_signs(uint32_t seed, size_t first, size_t count, float size) {
+  // D of the block that begins at `first`, as bits.
+  void draw_signs(uint32_t seed, size_t first, size_t count) {
     const RandomStream random(seed, first);
-    std::array<uint64_t, kMost / 64> words;
-    for (size_t i = 0; i < count / 64; ++i) words[i] = random[i];
-    const std::span<uint8_t> codes = std::span(codes_).first(count);
-    unpack_bits(reinterpret_cast<const uint8_t*>(words.data()), 0, codes);
-    const std::span<float> signs = std::span(signs_).first(count);
-    choose_level(codes.data(), -size, size, signs);
-    return signs;
+    for (size_t i = 0; i < count / 64; ++i) words_[i] = random[i];
   }
 
   size_t count_, bits_ = 0;
   std::vector<size_t> blocks_;  // their sizes
-  std::vector<float> signs_, mixed_, zeros_;
-  std::vector<uint8_t> codes_;
+  std::vector<float> mixed_;
+  std::array<uint64_t, kMost / 64> words_ = {};  // the signs of a block
 };
 
 }  // namespace

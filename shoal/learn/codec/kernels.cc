@@ -103,23 +103,74 @@ void add_scaled_here(std::span<float> y, float a, std::span<const float> x) {
   });
 }
 
-void multiply_here(std::span<float> y, std::span<const float> x) {
+// Two steps at once: four vectors are read and written, not eight. Sums are those of single steps.
+void hadamard_here(std::span<float> y, size_t apart) {
   const D d;
-  for_vectors(y.size(), [&](size_t i, auto part) HWY_ATTR {
-    store(hn::Mul(load(d, y.data() + i, part), load(d, x.data() + i, part)), d, y.data() + i, part);
+  size_t half = apart;
+  for (; 4 * half <= y.size(); half *= 4) {
+    for (size_t first = 0; first < y.size(); first += 4 * half) {
+      for_vectors(half, [&](size_t i, auto part) HWY_ATTR {
+        float* const at = y.data() + first + i;
+        const V a = load(d, at, part), b = load(d, at + half, part);
+        const V c = load(d, at + 2 * half, part), e = load(d, at + 3 * half, part);
+        const V left = hn::Add(a, b), right = hn::Add(c, e);
+        const V left_rest = hn::Sub(a, b), right_rest = hn::Sub(c, e);
+        store(hn::Add(left, right), d, at, part);
+        store(hn::Add(left_rest, right_rest), d, at + half, part);
+        store(hn::Sub(left, right), d, at + 2 * half, part);
+        store(hn::Sub(left_rest, right_rest), d, at + 3 * half, part);
+      });
+    }
+  }
+  if (half == y.size()) return;
+  for_vectors(half, [&](size_t i, auto part) HWY_ATTR {
+    float* const at = y.data() + i;
+    const V a = load(d, at, part), b = load(d, at + half, part);
+    store(hn::Add(a, b), d, at, part);
+    store(hn::Sub(a, b), d, at + half, part);
   });
 }
 
-void hadamard_here(std::span<float> y, size_t apart) {
+// Highway reads and writes up to eight bytes of bits, which a word has.
+HWY_INLINE hn::Mask<D> mask_of(uint64_t bits) {
+  return hn::LoadMaskBits(D(), reinterpret_cast<const uint8_t*>(&bits));
+}
+
+void turn_here(std::span<const float> x, const uint64_t* bits, float factor, std::span<float> y) {
   const D d;
-  for (size_t half = apart; half < y.size(); half *= 2) {
-    for (size_t first = 0; first < y.size(); first += 2 * half) {
-      for_vectors(half, [&](size_t i, auto part) HWY_ATTR {
-        float* const left = y.data() + first + i;
-        const V a = load(d, left, part), b = load(d, left + half, part);
-        store(hn::Add(a, b), d, left, part);
-        store(hn::Sub(a, b), d, left + half, part);
-      });
+  const V one = hn::Set(d, factor), zero = hn::Set(d, -factor);
+  for (size_t i = 0; i < y.size(); i += 64) {
+    for (size_t k = 0; k < 64; k += kLanes) {
+      const V size = hn::IfThenElse(mask_of(bits[i / 64] >> k), one, zero);
+      hn::StoreU(hn::Mul(hn::LoadU(d, x.data() + i + k), size), d, y.data() + i + k);
+    }
+  }
+}
+
+float to_signs_here(std::span<const float> x, uint64_t* bits) {
+  const D d;
+  V sums[2] = {hn::Zero(d), hn::Zero(d)};
+  for (size_t i = 0; i < x.size(); i += 64) {
+    uint64_t word = 0;
+    for (size_t k = 0; k < 64; k += kLanes) {
+      const V v = hn::LoadU(d, x.data() + i + k);
+      V& sum = sums[k / kLanes % 2];
+      sum = hn::Add(sum, hn::Abs(v));
+      uint64_t part = 0;
+      hn::StoreMaskBits(d, hn::Ge(v, hn::Zero(d)), reinterpret_cast<uint8_t*>(&part));
+      word |= part << k;
+    }
+    bits[i / 64] = word;
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0], sums[1])));
+}
+
+void from_signs_here(const uint64_t* bits, std::span<float> y) {
+  const D d;
+  const V one = hn::Set(d, 1.0f), zero = hn::Set(d, -1.0f);
+  for (size_t i = 0; i < y.size(); i += 64) {
+    for (size_t k = 0; k < 64; k += kLanes) {
+      hn::StoreU(hn::IfThenElse(mask_of(bits[i / 64] >> k), one, zero), d, y.data() + i + k);
     }
   }
 }
@@ -331,8 +382,10 @@ HWY_EXPORT(is_within_here);
 HWY_EXPORT(max_abs_here);
 HWY_EXPORT(dot_here);
 HWY_EXPORT(add_scaled_here);
-HWY_EXPORT(multiply_here);
 HWY_EXPORT(hadamard_here);
+HWY_EXPORT(turn_here);
+HWY_EXPORT(to_signs_here);
+HWY_EXPORT(from_signs_here);
 HWY_EXPORT(to_f16_here);
 HWY_EXPORT(from_f16_here);
 HWY_EXPORT(to_i8_here);
@@ -357,10 +410,16 @@ float dot(std::span<const float> a, std::span<const float> b) {
 void add_scaled(std::span<float> y, float a, std::span<const float> x) {
   HWY_DYNAMIC_DISPATCH(add_scaled_here)(y, a, x);
 }
-void multiply(std::span<float> y, std::span<const float> x) {
-  HWY_DYNAMIC_DISPATCH(multiply_here)(y, x);
-}
 void hadamard(std::span<float> y, size_t apart) { HWY_DYNAMIC_DISPATCH(hadamard_here)(y, apart); }
+void turn(std::span<const float> x, const uint64_t* bits, float factor, std::span<float> y) {
+  HWY_DYNAMIC_DISPATCH(turn_here)(x, bits, factor, y);
+}
+float to_signs(std::span<const float> x, uint64_t* bits) {
+  return HWY_DYNAMIC_DISPATCH(to_signs_here)(x, bits);
+}
+void from_signs(const uint64_t* bits, std::span<float> y) {
+  HWY_DYNAMIC_DISPATCH(from_signs_here)(bits, y);
+}
 void to_f16(std::span<const float> x, uint16_t* y) { HWY_DYNAMIC_DISPATCH(to_f16_here)(x, y); }
 void from_f16(const uint16_t* x, std::span<float> y) { HWY_DYNAMIC_DISPATCH(from_f16_here)(x, y); }
 void to_i8(std::span<const float> x, float factor, int8_t* y) {

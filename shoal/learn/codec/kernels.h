@@ -15,11 +15,17 @@ float dot(std::span<const float> a, std::span<const float> b);
 // y += a x. A product is rounded before it is added, on every processor.
 void add_scaled(std::span<float> y, float a, std::span<const float> x);
 
-void multiply(std::span<float> y, std::span<const float> x);  // y *= x
 // y = H y, where H is the Hadamard matrix of a power of two, not divided by its norm. It mixes each
 // element with those that are multiples of `apart`, a power of two, away from it. REQUIRES: the
 // size of y is a power of two.
 void hadamard(std::span<float> y, size_t apart);
+
+// Signs as bits, the first in the lowest one: 1 for what is not negative. REQUIRES: sizes are
+// multiples of 64.
+// y = x * factor where the bit is 1, -x * factor where it is 0. x and y may be the same.
+void turn(std::span<const float> x, const uint64_t* bits, float factor, std::span<float> y);
+float to_signs(std::span<const float> x, uint64_t* bits);   // and the sum of |x|
+void from_signs(const uint64_t* bits, std::span<float> y);  // 1 or -1
 
 void to_f16(std::span<const float> x, uint16_t* y);  // what f16 cannot express becomes its largest
 void from_f16(const uint16_t* x, std::span<float> y);
