@@ -152,25 +152,29 @@ Status DeltaExecutable::run_locked(std::span<const Tensor> inputs, std::span<Ten
     histograms_.assign(inputs.size(), BlockHistograms(*options_.histograms));
     compare(inputs);
   }
-  if (is_filled_) {
-    const bool by_histograms = options_.histograms.has_value();
-    const bool is_blind = by_histograms && policy_.is_waiting();
-    const double changed = compare(inputs);
-    const double before = is_blind ? last_changed_ : std::exchange(last_changed_, changed);
-    // Blocks may all expire at once where nothing moves: that is no reason to keep none of them.
-    if (policy_.is_whole(by_histograms ? std::min(changed, before) : changed)) {
-      // Where all moves, every second look at it suffices.
-      if (by_histograms && !is_blind) policy_.wait();
-      SHOAL_TRY(run_whole(inputs, outputs, options));
-      policy_.computed_whole(steady_ms() - begin);
-      return {};
-    }
+  if (is_filled_ && is_next_whole(inputs)) {
+    SHOAL_TRY(run_whole(inputs, outputs, options));
+    policy_.computed_whole(steady_ms() - begin);
+    return {};
   }
-  if (is_filled_ && was_whole_) catch_up(inputs);
+  if (is_filled_) find_changes(inputs);
   was_whole_ = false;
   SHOAL_ASSIGN(const double macs, run_tiles(inputs, outputs, options));
   policy_.computed_tiles(macs_ > 0 ? macs / macs_ : 0, steady_ms() - begin);
   return {};
+}
+
+bool DeltaExecutable::is_next_whole(std::span<const Tensor> inputs) {
+  if (policy_.is_waiting()) {  // nobody looks, and nobody knows what changes meanwhile
+    for (const ValueId id : graph().inputs()) value(id).changed.fill(true);
+    return policy_.is_whole(1);
+  }
+  const double changed = compare(inputs), before = std::exchange(last_changed_, changed);
+  if (!options_.histograms) return policy_.is_whole(changed);
+  // Blocks may all expire at once where nothing moves: that is no reason to keep none of them.
+  const bool whole = policy_.is_whole(std::min(changed, before));
+  if (whole) policy_.wait();  // where all moves, every second look at it suffices
+  return whole;
 }
 
 double DeltaExecutable::compare(std::span<const Tensor> inputs) {
@@ -179,12 +183,8 @@ double DeltaExecutable::compare(std::span<const Tensor> inputs) {
     Value& x = value(graph().inputs()[i]);
     all += x.changed.grid().pixels();
     if (!uses_histograms(graph().inputs()[i])) {
-      compare_with(inputs[i], was_whole_ ? last_[i] : x.kept, x);
+      find_tiles(inputs[i], was_whole_ ? last_[i] : x.kept, x);
       changed += x.changed.pixels();
-      continue;
-    }
-    if (policy_.is_waiting()) {  // histograms would be in vain; nobody knows what changes meanwhile
-      x.changed.fill(true);
       continue;
     }
     const TileMask blocks =
@@ -196,7 +196,7 @@ double DeltaExecutable::compare(std::span<const Tensor> inputs) {
   return all == 0 ? 0 : static_cast<double>(changed) / static_cast<double>(all);
 }
 
-void DeltaExecutable::compare_with(const Tensor& input, const Tensor& old, Value& x) {
+void DeltaExecutable::find_tiles(const Tensor& input, const Tensor& old, Value& x) {
   const Grid& grid = x.changed.grid();
   x.changed.fill(false);
   for (int64_t row = 0; row < grid.rows(); ++row) {
@@ -204,16 +204,26 @@ void DeltaExecutable::compare_with(const Tensor& input, const Tensor& old, Value
     const ops::Range rows = grid.tile(row, 0).rows;
     if (!differs(input, old, {rows, {0, grid.width}}, x.most)) continue;
     for (int64_t column = 0; column < grid.columns(); ++column) {
-      x.changed.set(row, column, difference(input, old, grid.tile(row, column), x.most));
+      const Rectangle tile = grid.tile(row, column);
+      if (differs(input, old, tile, x.most)) x.changed.set(row, column, tile);
     }
   }
 }
 
-// Histograms have added up what changed.
-void DeltaExecutable::catch_up(std::span<const Tensor> inputs) {
+// Histograms have added up what changed while runs were whole.
+void DeltaExecutable::find_changes(std::span<const Tensor> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     Value& x = value(graph().inputs()[i]);
-    if (!uses_histograms(graph().inputs()[i])) compare_with(inputs[i], x.kept, x);
+    if (uses_histograms(graph().inputs()[i])) continue;
+    if (was_whole_) find_tiles(inputs[i], x.kept, x);
+    const Grid& grid = x.changed.grid();
+    for (int64_t row = 0; row < grid.rows(); ++row) {
+      for (int64_t column = 0; column < grid.columns(); ++column) {
+        const Rectangle& tile = x.changed.at(row, column);
+        if (tile.pixels() == 0) continue;
+        x.changed.set(row, column, difference(inputs[i], x.kept, tile, x.most));
+      }
+    }
   }
 }
 
@@ -221,7 +231,7 @@ Status DeltaExecutable::run_whole(std::span<const Tensor> inputs, std::span<Tens
                                   const RunOptions& options) {
   SHOAL_TRY(whole_->run(inputs, outputs, options));
   last_.resize(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < inputs.size() && !policy_.is_waiting(); ++i) {
     if (!last_[i].defined()) last_[i] = Tensor::uninitialized(inputs[i].type());
     std::ranges::copy(inputs[i].bytes(), last_[i].bytes().begin());
   }

@@ -76,12 +76,14 @@ class DeltaExecutable final : public Executable {
   Status allocate();
 
   bool uses_histograms(ValueId input) const;
-  // Finds what changed in the inputs since the last run, and returns the share of it.
+  // Whether to compute a frame whole. Looks at it unless that is clear.
+  bool is_next_whole(std::span<const Tensor> inputs);
+  // Finds the tiles of inputs that changed since the last run, and returns the share of them.
   double compare(std::span<const Tensor> inputs);
-  // Finds where an input differs.
-  static void compare_with(const Tensor& input, const Tensor& old, Value& x);
-  // Whole runs have left the values kept as they were: adds what changed meanwhile.
-  void catch_up(std::span<const Tensor> inputs);
+  static void find_tiles(const Tensor& input, const Tensor& old, Value& x);
+  // Finds the pixels of inputs that differ from those kept, which whole runs have left as they
+  // were.
+  void find_changes(std::span<const Tensor> inputs);
   Status run_locked(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                     const RunOptions& options);
   Status run_whole(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -109,7 +111,7 @@ class DeltaExecutable final : public Executable {
   std::vector<BlockHistograms> histograms_;  // one per input, if they are used
   std::optional<KeptValues> kept_;           // none: nothing was run yet
   cpu::Bytes fresh_;                         // a value that is computed to be compared
-  std::vector<Tensor> last_;                 // inputs of the last whole run
+  std::vector<Tensor> last_;                 // inputs of the last run, if the next is compared
   bool was_whole_ = false;                   // the last run was
   double last_changed_ = 0;                  // share of the inputs, in the last run
   bool is_filled_ = false;                   // values are those of the inputs kept

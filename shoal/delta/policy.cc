@@ -6,8 +6,7 @@
 namespace shoal::delta {
 
 bool Policy::is_whole(double changed) {
-  if (changed > most_changed_) return true;
-  if (wait_ == 0) return false;
+  if (wait_ == 0) return changed > most_changed_;
   --wait_;
   return true;
 }
@@ -25,11 +24,11 @@ void Policy::computed_tiles(double share, double ms) {
   if (!adapts_) return;
   // The first frame by tiles makes up for all that changed meanwhile.
   if (!std::exchange(is_settled_, true)) {
-    constexpr size_t kTimed = 2;  // whole frames, to know what they take
+    constexpr size_t kTimed = 3;  // whole frames, to know what they take
     if (wholes_ < kTimed) wait_ = kTimed - wholes_;
     return;
   }
-  if (whole_ms_ == 0 ? share <= kMostShare : ms < whole_ms_) {
+  if (share <= kMostShare && (whole_ms_ == 0 || ms < whole_ms_)) {
     losses_ = 0;
     backoff_ = kLeastWait;
   } else if (++losses_ == kLosses) {
