@@ -460,9 +460,9 @@ void add_leader_flags(Command& command, ServeFlags& flags) {
   Option* store = command.add_option(
       "--leader-store", flags.leader_store,
       "One of several servers answers, the others stand by: etcd, as http://HOST:PORT[,...]/NAME");
-  command.add_option("--ttl", flags.ttl, "Seconds after which another server takes over")
-      ->check(in_range(0.2, 600.0))
-      ->capture_default_str()
+  command
+      .add_setting("--ttl", flags.ttl, "Seconds after which another server takes over",
+                   in_range(0.2, 600.0))
       ->needs(store);
   command
       .add_option("--leader-trust", flags.leader_trust,
@@ -484,11 +484,9 @@ void add_place_flags(Command& command, ServeFlags& flags, Option* catalog) {
   command.add_option("--remote-key", flags.remote_key, "A file with the key that they ask for");
   command.add_option("--remote-trust", flags.remote_trust,
                      "Certificates (PEM) that theirs have to lead to; default: the system's");
-  command
-      .add_option("--remote-timeout", flags.remote_timeout_ms,
-                  "Milliseconds until a request that they do not answer is answered here")
-      ->check(in_range(1, 600'000))
-      ->capture_default_str();
+  command.add_setting("--remote-timeout", flags.remote_timeout_ms,
+                      "Milliseconds until a request that they do not answer is answered here",
+                      in_range(1, 600'000));
   cloud->needs(catalog);
   worker->needs(catalog);
 }
@@ -496,84 +494,64 @@ void add_place_flags(Command& command, ServeFlags& flags, Option* catalog) {
 }  // namespace
 
 void add_serve(Command& app, Action& action) {
-  auto flags = std::make_shared<ServeFlags>();
-  Command* command = app.add_subcommand("serve", "Answer inference requests over HTTP");
-  command->footer(kExamples);
-  command->add_option("models", flags->models,
-                      "ONNX files or zoo:NAME, each as MODEL or NAME=MODEL (default: zoo:digits)");
-  Option* catalog = command->add_option(
-      "--catalog", flags->catalog,
+  const auto [command, flags] = add_command(
+      app, action, "serve", "Answer inference requests over HTTP", kExamples, serve_models);
+  command.add_option("models", flags.models,
+                     "ONNX files or zoo:NAME, each as MODEL or NAME=MODEL (default: zoo:digits)");
+  Option* catalog = command.add_option(
+      "--catalog", flags.catalog,
       "A folder of variants, or of such folders, each of which is a model under its name");
   command
-      ->add_option(
-          "--budget", flags->budgets,
+      .add_option(
+          "--budget", flags.budgets,
           "What variants may cost: energy=J, money=$, memory=MB, latency=MS; day=HOURS that "
           "energy and money last; requests=N that are expected in it")
       ->delimiter(',')
       ->needs(catalog);
   Option* special = command
-                        ->add_option("--special-data", flags->special_data,
-                                     "Images from which networks are made, in the background, for "
-                                     "the classes that are seen")
+                        .add_option("--special-data", flags.special_data,
+                                    "Images from which networks are made, in the background, for "
+                                    "the classes that are seen")
                         ->needs(catalog);
-  command->add_option("--special-format", flags->special_format, "Of these images, as in train")
-      ->capture_default_str()
+  command.add_setting("--special-format", flags.special_format, "Of these images, as in train")
       ->needs(special);
-  add_place_flags(*command, *flags, catalog);
+  add_place_flags(command, flags, catalog);
   command
-      ->add_option("--decision-log", flags->decision_log,
-                   "A file for every decision and its reasons")
+      .add_option("--decision-log", flags.decision_log, "A file for every decision and its reasons")
       ->needs(catalog);
-  command->add_option("--listen", flags->listen, "HOST:PORT, as numbers; port 0: any")
-      ->capture_default_str();
-  command->add_option("--grpc", flags->grpc,
-                      "Answer gRPC, too: HOST:PORT, as numbers; port 0: any");
-  command->add_option("--keys", flags->keys,
-                      "Who may use it: a file of lines NAME KEY [REQUESTS PER SECOND]");
-  command->add_option("--tls-cert", flags->tls_certificates,
-                      "Certificate (PEM), with those that vouch for it after it");
-  command->add_option("--tls-key", flags->tls_key, "Its key (PEM)");
-  add_leader_flags(*command, *flags);
-  Option* device = add_device_to(*command, flags->device.device, "What computes");
-  flags->plan.add_cluster_to(*command)->excludes(device);
-  command
-      ->add_option("--threads", flags->device.threads,
-                   "Threads of the device, and batches at a time; 0: one per core")
-      ->check(in_range(0, 1024))
-      ->capture_default_str();
-  command->add_option("--tune", flags->device.tune, "How kernels are chosen: off, fast or full")
-      ->check(one_of({"off", "fast", "full"}))
-      ->capture_default_str();
-  command->add_option("--preset", flags->preset,
-                      "How pictures are prepared: imagenet, digits, ...");
-  command->add_option("--labels", flags->labels, "Names of the classes, one a line");
-  command
-      ->add_option("--max-batch", flags->max_batch,
-                   "Items of a batch; 1: no batches; 0: as long as larger ones are faster")
-      ->check(in_range(0, 1024))
-      ->capture_default_str();
-  command
-      ->add_option("--max-delay", flags->max_delay_us,
-                   "Microseconds that a request waits for others to share its batch")
-      ->check(in_range(0, 10'000'000))
-      ->capture_default_str();
-  command->add_option("--max-waiting", flags->max_waiting, "Requests of a model that may wait")
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str();
-  command
-      ->add_option("--max-wait", flags->max_wait_ms,
-                   "Milliseconds that a request may have to wait; otherwise it is refused")
-      ->check(in_range(1, 3'600'000))
-      ->capture_default_str();
-  command->add_option("--max-connections", flags->max_connections, "Connections at a time")
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str();
-  command->add_option("--max-body", flags->max_body_mb, "Megabytes of a request")
-      ->check(in_range(1, 8192))
-      ->capture_default_str();
-  command->add_flag("--triton-metrics", flags->triton_metrics,
-                    "Have all of Triton's names in /metrics, also those that promtool objects to");
-  command->callback([flags, &action] { action = [flags] { return serve_models(*flags); }; });
+  command.add_setting("--listen", flags.listen, "HOST:PORT, as numbers; port 0: any");
+  command.add_option("--grpc", flags.grpc, "Answer gRPC, too: HOST:PORT, as numbers; port 0: any");
+  command.add_option("--keys", flags.keys,
+                     "Who may use it: a file of lines NAME KEY [REQUESTS PER SECOND]");
+  command.add_option("--tls-cert", flags.tls_certificates,
+                     "Certificate (PEM), with those that vouch for it after it");
+  command.add_option("--tls-key", flags.tls_key, "Its key (PEM)");
+  add_leader_flags(command, flags);
+  Option* device = add_device_to(command, flags.device.device, "What computes");
+  flags.plan.add_cluster_to(command)->excludes(device);
+  command.add_setting("--threads", flags.device.threads,
+                      "Threads of the device, and batches at a time; 0: one per core",
+                      in_range(0, 1024));
+  command.add_setting("--tune", flags.device.tune, "How kernels are chosen: off, fast or full",
+                      one_of({"off", "fast", "full"}));
+  command.add_option("--preset", flags.preset, "How pictures are prepared: imagenet, digits, ...");
+  command.add_option("--labels", flags.labels, "Names of the classes, one a line");
+  command.add_setting("--max-batch", flags.max_batch,
+                      "Items of a batch; 1: no batches; 0: as long as larger ones are faster",
+                      in_range(0, 1024));
+  command.add_setting("--max-delay", flags.max_delay_us,
+                      "Microseconds that a request waits for others to share its batch",
+                      in_range(0, 10'000'000));
+  command.add_setting("--max-waiting", flags.max_waiting, "Requests of a model that may wait",
+                      in_range(1, 1 << 20));
+  command.add_setting("--max-wait", flags.max_wait_ms,
+                      "Milliseconds that a request may have to wait; otherwise it is refused",
+                      in_range(1, 3'600'000));
+  command.add_setting("--max-connections", flags.max_connections, "Connections at a time",
+                      in_range(1, 1 << 20));
+  command.add_setting("--max-body", flags.max_body_mb, "Megabytes of a request", in_range(1, 8192));
+  command.add_flag("--triton-metrics", flags.triton_metrics,
+                   "Have all of Triton's names in /metrics, also those that promtool objects to");
 }
 
 }  // namespace shoal::cli

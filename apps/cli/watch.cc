@@ -63,51 +63,38 @@ void add_to(WatchFlags& f, Command& command) {
   f.model.model.clear();  // the model that needs no file is no detector
   command.add_option("--model", f.model.model, "A detector: ONNX file; zoo:scene has its own");
   f.model.add_computing_to(command);
-  command.add_option("--head", f.head, "What its outputs mean, if their shapes do not say it")
-      ->check(one_of(detect::head_names()));
-  command.add_option("--gate", f.gate, "auto: do not look at frames in which nothing changed")
-      ->check(one_of({"auto", "off"}))
-      ->capture_default_str();
+  command.add_option("--head", f.head, "What its outputs mean, if their shapes do not say it",
+                     one_of(detect::head_names()));
+  command.add_setting("--gate", f.gate, "auto: do not look at frames in which nothing changed",
+                      one_of({"auto", "off"}));
+  command.add_setting("--agreement", f.options.gate_options.agreement,
+                      "F1 with a detector that looks at every frame, for --gate auto",
+                      in_range(0.0, 1.0));
   command
-      .add_option("--agreement", f.options.gate_options.agreement,
-                  "F1 with a detector that looks at every frame, for --gate auto")
-      ->check(in_range(0.0, 1.0))
-      ->capture_default_str();
+      .add_setting("--delta", f.delta,
+                   "auto, or a threshold: compute only what changed; 0: exactly")
+      ->check(parsed_by(parse_delta));
   command
-      .add_option("--delta", f.delta, "auto, or a threshold: compute only what changed; 0: exactly")
-      ->check([](const std::string& text) {
-        const auto threshold = parse_delta(text);
-        return threshold.ok() ? std::string() : std::string(threshold.status().message());
-      })
-      ->capture_default_str();
-  command
-      .add_option(
+      .add_setting(
           "--key-frames", f.key_frames,
           "auto, or one in N frames: features of the others are those of the last one, "
           "moved by what is seen to move; with :async they are computed meanwhile, with :sparse "
           "only where the image has changed")
-      ->check([](const std::string& text) {
-        const auto options = keyframe::parse_key_frames(text);
-        return options.ok() ? std::string() : std::string(options.status().message());
-      })
-      ->capture_default_str();
-  command
-      .add_option("--motion", f.motion,
-                  "What moves features between key frames: flow, or the vectors of a video's codec "
-                  "where it has them")
-      ->check(one_of({"flow", "codec"}))
-      ->capture_default_str();
+      ->check(parsed_by(keyframe::parse_key_frames));
+  command.add_setting(
+      "--motion", f.motion,
+      "What moves features between key frames: flow, or the vectors of a video's codec "
+      "where it has them",
+      one_of({"flow", "codec"}));
   command.add_flag("--rect", f.rectangular,
                    "Compute only the part of the network's input that the image fills");
   command.add_flag("--track", f.options.track, "Follow objects: boxes have an id");
   command.add_option("--frames", f.options.frames,
                      "Only the first N frames of each source; 0: all");
-  command.add_option("--score", f.options.suppression.least_score, "The least score of a box")
-      ->check(in_range(0.0, 1.0))
-      ->capture_default_str();
-  command.add_option("--timeout", f.timeout, "Seconds without a frame until a video has stalled")
-      ->check(in_range(0.1, 3600.0))
-      ->capture_default_str();
+  command.add_setting("--score", f.options.suppression.least_score, "The least score of a box",
+                      in_range(0.0, 1.0));
+  command.add_setting("--timeout", f.timeout, "Seconds without a frame until a video has stalled",
+                      in_range(0.1, 3600.0));
   f.outputs.add_to(command);
   f.plan.add_cluster_to(command);
   f.place.add_to(command);
@@ -245,7 +232,8 @@ watch::WatchOptions options_of(const WatchFlags& flags, const Looking& looking) 
   return options;
 }
 
-Outcome watch_and_print(const WatchFlags& flags) {
+Outcome watch_and_print(WatchFlags& flags) {
+  flags.plan.local_device = flags.model.device;
   if (flags.delta != "off" && flags.key_frames != "off") {
     return fail(Exit::kUsage, invalid("--delta and --key-frames exclude each other"));
   }
@@ -301,14 +289,10 @@ Outcome watch_and_print(const WatchFlags& flags) {
 }  // namespace
 
 void add_watch(Command& app, Action& action) {
-  auto flags = std::make_shared<WatchFlags>();
-  Command* command = app.add_subcommand("watch", "Find and follow objects in a video or in images");
-  command->footer(kExamples);
-  add_to(*flags, *command);
-  command->callback([flags, &action] {
-    flags->plan.local_device = flags->model.device;
-    action = [flags] { return watch_and_print(*flags); };
-  });
+  const auto [command, flags] =
+      add_command(app, action, "watch", "Find and follow objects in a video or in images",
+                  kExamples, watch_and_print);
+  add_to(flags, command);
 }
 
 }  // namespace shoal::cli

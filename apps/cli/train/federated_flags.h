@@ -24,7 +24,6 @@ struct FederatedFlags {
 
  private:
   bool was_given(const std::string& flag) const { return command_->count(flag) > 0; }
-  void add_scenario_to(Command& command, const Option* federated);
 
   Command* command_ = nullptr;  // to ask which flags were given
 };
