@@ -43,7 +43,7 @@ void print(const Contender& coded, const Contender& waiting, bool as_json) {
 }  // namespace
 
 Outcome bench_stragglers(const ClusterBenchFlags& flags) {
-  auto opened = ClusterAccess::open(flags.plan);
+  auto opened = open_access(flags.plan);
   if (!opened.ok()) return fail(Doing::kConnect, opened.status());
   const auto access = *std::move(opened);
   if (!access->emulated() || flags.plan.survive == 0) {
