@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "cluster_access.h"
-#include "cluster_view.h"
 #include "shoal/cluster/cluster_device.h"
+#include "watched_cluster.h"
 
 namespace shoal::cli {
 namespace {
@@ -53,7 +53,7 @@ Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
 Result<WatchedCluster> open_watched_cluster(const PlanFlags& flags) {
   SHOAL_ASSIGN(const auto access, open_shared(flags));
   cluster::ClusterOptions options = options_for(flags, access);
-  const auto view = std::make_shared<ClusterView>(connection_of(access));
+  const auto view = std::make_shared<serve::ClusterView>(connection_of(access));
   options.planned = [view](const Graph& graph, const std::vector<plan::Prediction>& plans) {
     view->add(graph, plans.front());
   };
