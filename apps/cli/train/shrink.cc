@@ -138,7 +138,8 @@ void print_table(const ShrinkResult& result, const std::string& device) {
 Result<std::string> recipe_for_files(const ShrinkFlags& flags, const shrink::ShrinkOptions& options,
                                      const Device& device) {
   if (flags.write_recipe.empty() && flags.train.report.empty()) return std::string();
-  SHOAL_ASSIGN(const std::string recipe, recipe_of(flags, options, device.info().threads));
+  SHOAL_ASSIGN(const std::string recipe,
+               config::to_recipe(flags.all(), options, device.info().threads));
   if (!flags.write_recipe.empty()) SHOAL_TRY(write_file(flags.write_recipe, recipe));
   return recipe;
 }
@@ -155,10 +156,8 @@ Outcome within_bound(const ShrinkResult& result, double most) {
 Outcome shrink_and_print(ShrinkFlags& flags) {
   if (const Status taken = flags.take_recipe(); !taken.ok()) return fail(Exit::kUsage, taken);
   SHOAL_OR_EXIT(const shrink::ShrinkOptions options, Exit::kUsage, flags.resolve());
-  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(flags.training_device()));
-  ModelFlags measured = flags.train.model;
-  measured.tune = "fast";  // as the network will run
-  SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));
+  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(flags.all().training_device()));
+  SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(flags.all().measured_device()));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
   const auto recipe = recipe_for_files(flags, options, *learns);
   if (!recipe.ok()) return fail(Doing::kTrain, recipe.status());

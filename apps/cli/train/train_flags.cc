@@ -196,16 +196,7 @@ void TrainFlags::add_to(Command& command) {
 }
 
 Result<TrainingOptions> TrainFlags::resolve(const Preprocess& preprocess_before) const {
-  TrainingOptions all = options;
-  all.model = model.model;
-  all.memory_bytes = model.memory_limit();
-  all.feature_cache_bytes = feature_cache_mb * 1'000'000;
-  all.damaged = damaged == "skip" ? Damaged::kSkip : Damaged::kRefuse;
-  all.optimizer.rule = *train::find_rule(optimizer);
-  all.schedule = *train::find_schedule(schedule);
-  if (all.checkpoint.empty()) {
-    all.checkpoint = std::filesystem::path(all.out).replace_extension(".safetensors");
-  }
+  TrainingOptions all = config::resolve(*this, model.model, model);
   SHOAL_ASSIGN(all.preprocess, preprocess.resolve(preprocess_before));
   return all;
 }
