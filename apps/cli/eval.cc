@@ -1,10 +1,8 @@
 // shoal eval: accuracy on labelled images.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <numeric>
-#include <sstream>
 #include <string_view>
 
 #include "apps/flags/json.h"
@@ -15,6 +13,7 @@
 #include "shoal/data/dataset.h"
 #include "shoal/detect/detector.h"
 #include "shoal/exits/evaluate_exits.h"
+#include "shoal/exits/exit_words.h"
 #include "shoal/fit/evaluation.h"
 #include "table.h"
 
@@ -32,31 +31,6 @@ Examples:
   shoal eval yolox.onnx --task detect --data coco --format yolo          average precision of boxes
   shoal eval yolox.onnx --task track --data street.mp4 --format mot --truth gt.txt
   shoal eval yolox.onnx --task gate --data street.mp4 --format video     what --gate auto would skip)";
-
-constexpr const char* kCalibrated = "calibrated";
-
-// Of each exit the threshold: as the file has it, or as they are given.
-Result<std::vector<double>> thresholds_in(const std::string& text,
-                                          const std::vector<exits::Exit>& exits) {
-  std::vector<double> thresholds;
-  if (text == kCalibrated) {
-    for (const exits::Exit& exit : exits) thresholds.push_back(exit.threshold);
-    return thresholds;
-  }
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    double threshold = 0;
-    const char* const end = word.data() + word.size();
-    const auto [stopped, error] = std::from_chars(word.data(), end, threshold);
-    if (error != std::errc() || stopped != end || !(threshold >= 0)) {
-      return invalid("--exits takes probabilities such as 0.9,0.95, not " + text);
-    }
-    thresholds.push_back(threshold);
-  }
-  if (thresholds.size() == exits.size()) return thresholds;
-  return invalid("--exits has " + std::to_string(thresholds.size()) + " probabilities for " +
-                 std::to_string(exits.size()) + " exits");
-}
 
 double images_per_s(const fit::Evaluation& answers, double seconds) {
   return static_cast<double>(answers.images()) / seconds;
@@ -146,7 +120,7 @@ Outcome evaluate_exits(const EvalFlags& flags, Device& device, const Dataset& da
   SHOAL_OR_EXIT(const exits::Runner runner, Exit::kModel,
                 exits::Runner::create(device, exits::multi_exit_in(model)));
   SHOAL_OR_EXIT(const std::vector<double> thresholds, Exit::kUsage,
-                thresholds_in(flags.exits, runner.exits()));
+                exits::thresholds_in(flags.exits, runner.exits()));
   return evaluate_and_print(
       flags, data, std::move(how),
       [&](const auto& options) { return exits::evaluate(runner, thresholds, data, options); },
