@@ -18,10 +18,8 @@
 #include "shoal/fit/run_files.h"
 #include "shoal/net/address.h"
 #include "shoal/net/text_file.h"
-#include "shoal/net/tls/tls_context.h"
 #include "shoal/serve/catalog/tasks.h"
 #include "shoal/serve/devices/local_devices.h"
-#include "shoal/serve/http/client_pool.h"
 #include "shoal/serve/http/server.h"
 #include "shoal/serve/leader/leadership.h"
 
@@ -91,17 +89,9 @@ Result<std::vector<serve::ModelSource>> sources_of(const ServeFlags& flags) {
 
 Status take_place(const ServeFlags& flags, const std::string& url, serve::PlaceOptions& place) {
   if (url.empty()) return {};
-  std::string key, trusted;
-  if (!flags.remote_key.empty()) {
-    SHOAL_ASSIGN(key, net::read_secret(flags.remote_key));
-    while (!key.empty() && key.back() == '\n') key.pop_back();
-  }
-  if (!flags.remote_trust.empty()) {
-    SHOAL_ASSIGN(trusted, net::read_text(flags.remote_trust));
-  }
-  place.server.url = url;
-  SHOAL_ASSIGN(place.server.client, serve::client_options(url, key, trusted));
-  place.server.client.timeout = std::chrono::milliseconds(flags.remote_timeout_ms);
+  SHOAL_ASSIGN(place.server,
+               serve::remote_server(url, flags.remote_key, flags.remote_trust,
+                                    std::chrono::milliseconds(flags.remote_timeout_ms)));
   return {};
 }
 
@@ -206,15 +196,7 @@ Result<serve::ServerOptions> options_of(const ServeFlags& flags) {
 Result<std::unique_ptr<serve::Leadership>> leadership_of(const ServeFlags& flags) {
   if (flags.leader_store.empty()) return std::unique_ptr<serve::Leadership>();
   serve::LeadershipOptions options;
-  SHOAL_ASSIGN(options.store, serve::parse_etcd(flags.leader_store));
-  if (flags.leader_store.find("https://") != std::string::npos) {
-    std::string trusted;
-    if (!flags.leader_trust.empty()) {
-      SHOAL_ASSIGN(trusted, net::read_text(flags.leader_trust));
-    }
-    SHOAL_ASSIGN(net::ContextPtr context, net::make_client_context(trusted));
-    options.store.tls = std::shared_ptr<SSL_CTX>(context.release(), SSL_CTX_free);
-  }
+  SHOAL_ASSIGN(options.store, serve::open_etcd(flags.leader_store, flags.leader_trust));
   options.ttl = std::chrono::milliseconds(static_cast<int64_t>(1e3 * flags.ttl));
   options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   return std::make_unique<serve::Leadership>(std::move(options));

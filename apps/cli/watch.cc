@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +17,7 @@
 #include "model.h"
 #include "placed_streams.h"
 #include "progress.h"
-#include "shoal/delta/delta_device.h"
-#include "shoal/watch/key_frames.h"
+#include "shoal/watch/looks.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
 #include "train/cancel_on_signals.h"
@@ -134,69 +132,32 @@ Result<std::vector<std::unique_ptr<watch::FrameSource>>> open_sources(
   return all;
 }
 
-// What looks at frames.
-struct Looking {
-  std::vector<std::unique_ptr<Device>> devices = {};
-  DeltaDevice* delta = nullptr;
-  std::optional<PlacedStreams> placed = {};
-  std::vector<detect::Detector> detectors = {};  // one for all streams, or for each
-  std::vector<std::shared_ptr<const keyframe::Pipeline>> pipelines =
-      {};                                                          // of key frames, if they are
-  std::vector<std::function<void(const watch::Frame&)>> see = {};  // theirs
-
-  // Of the multiply-accumulates of a look at a source, those that were computed.
-  double computed_share(size_t source) const {
-    if (!pipelines.empty()) return pipelines[source]->macs_share();
-    return delta != nullptr ? delta->statistics().macs_share() : 1;
+// A device for all streams, or one for each, where they are placed.
+Result<std::vector<std::unique_ptr<Device>>> open_devices(const WatchFlags& flags,
+                                                          std::optional<PlacedStreams>& placed) {
+  const bool delta = parse_delta(flags.delta)->has_value();
+  if (flags.place.is_whole(flags.plan, flags.sources.size(), delta)) {
+    return placed.emplace(flags.sources, flags.place).open_devices(flags.plan);
   }
-};
-
-// A device for all streams, or one for each.
-Result<Looking> open_devices(const WatchFlags& flags) {
-  Looking looking;
-  const auto threshold = *parse_delta(flags.delta);
-  if (flags.place.is_whole(flags.plan, flags.sources.size(), threshold.has_value())) {
-    looking.placed.emplace(flags.sources, flags.place);
-    SHOAL_ASSIGN(looking.devices, looking.placed->open_devices(flags.plan));
-    return looking;
-  }
-  const bool on_cluster = flags.plan.is_on_cluster();
-  SHOAL_ASSIGN(auto device,
-               on_cluster ? open_cluster_device(flags.plan) : make_device(flags.model));
-  if (threshold) {
-    auto made = std::make_unique<DeltaDevice>(std::move(device), DeltaOptions{*threshold});
-    looking.delta = made.get();
-    device = std::move(made);
-  }
-  looking.devices.push_back(std::move(device));
-  return looking;
+  std::vector<std::unique_ptr<Device>> devices;
+  SHOAL_ASSIGN(devices.emplace_back(), flags.plan.is_on_cluster() ? open_cluster_device(flags.plan)
+                                                                  : make_device(flags.model));
+  return devices;
 }
 
-// What a delta device has accumulated, and key frames, are of one stream: each has a detector of
-// its own there.
-Status open_detectors(const WatchFlags& flags, Looking& looking) {
+Result<watch::Looks> open_looks(const WatchFlags& flags,
+                                std::vector<std::unique_ptr<Device>> devices) {
   SHOAL_ASSIGN(const Model model, open_detector_of(flags));
-  const auto head = detect::find_head(flags.head);
-  const auto key_frames = *keyframe::parse_key_frames(flags.key_frames);
-  const bool one_each = looking.delta != nullptr || looking.placed || key_frames;
-  for (size_t i = 0; i < (one_each ? flags.sources.size() : 1); ++i) {
-    Device& device = *looking.devices[std::min(i, looking.devices.size() - 1)];
-    if (key_frames) {
-      SHOAL_ASSIGN(auto one, watch::open_key_frame_detector(model, device, *key_frames, head));
-      looking.detectors.push_back(std::move(one.detector));
-      looking.pipelines.push_back(std::move(one.pipeline));
-      looking.see.push_back(std::move(one.see));
-      continue;
-    }
-    SHOAL_ASSIGN(auto one, flags.rectangular
-                               ? detect::Detector::open_rectangular(model, device, head)
-                               : detect::Detector::open(model, device, head));
-    looking.detectors.push_back(std::move(one));
-  }
-  return {};
+  return watch::Looks::open(model, std::move(devices), flags.sources.size(),
+                            {.head = detect::find_head(flags.head),
+                             .delta = *parse_delta(flags.delta),
+                             .key_frames = *keyframe::parse_key_frames(flags.key_frames),
+                             .motion = flags.motion == "codec",
+                             .rectangular = flags.rectangular});
 }
 
-void print(const watch::StreamResults& results, const WatchOutputs& outputs, const Looking& looking,
+void print(const watch::StreamResults& results, const WatchOutputs& outputs,
+           const watch::Looks& looks, const std::optional<PlacedStreams>& placed,
            const WatchFlags& flags) {
   const watch::WatchResult& all = results.all;
   if (!flags.json) {
@@ -205,29 +166,23 @@ void print(const watch::StreamResults& results, const WatchOutputs& outputs, con
     return;
   }
   Json each = Json::array();
-  double looks = 0, computed = 0;  // by all sources
   for (size_t i = 0; i < results.each.size(); ++i) {
-    const watch::WatchResult& result = results.each[i];
-    const double share = looking.computed_share(i);
-    const auto looked = static_cast<double>(result.frames - result.skipped);
-    looks += looked;
-    computed += looked * share;
-    Json one = to_json(result, share);
+    Json one = to_json(results.each[i], looks.computed_share(i));
     one["source"] = flags.sources[i];
     if (outputs.has_activity()) one.update(outputs.places(i));
-    if (looking.placed) one["place"] = looking.placed->to_json(i);
+    if (placed) one["place"] = placed->to_json(i);
     each.push_back(one);
   }
-  Json json = to_json(all, looks > 0 ? computed / looks : 1);
+  Json json = to_json(all, looks.computed_share(results.each));
   json["sources"] = each;
   std::printf("%s\n", json.dump().c_str());
 }
 
-watch::WatchOptions options_of(const WatchFlags& flags, const Looking& looking) {
+watch::WatchOptions options_of(const WatchFlags& flags, bool placed) {
   watch::WatchOptions options = flags.options;
   options.gate = flags.gate == "auto";
   options.track = options.track || flags.outputs.wants_activity();
-  options.at_once = looking.placed.has_value();
+  options.at_once = placed;
   if (flags.plan.is_on_cluster()) options.detector_timeout = kDetectorTimeout;
   return options;
 }
@@ -247,23 +202,15 @@ Outcome watch_and_print(WatchFlags& flags) {
   if (!together.ok()) return fail(Exit::kUsage, together);
   const std::atomic<bool>* const cancel = cancel_on_signals();
   SHOAL_OR_EXIT(const auto sources, Exit::kUsage, open_sources(flags, cancel));
-  auto opened = open_devices(flags);
-  if (!opened.ok()) {
-    const Status& why = opened.status();
+  std::optional<PlacedStreams> placed;
+  auto devices = open_devices(flags, placed);
+  if (!devices.ok()) {
+    const Status& why = devices.status();
     return fail(flags.plan.is_on_cluster() ? exit_of(Doing::kConnect, why) : Exit::kDevice, why);
   }
-  Looking& looking = *opened;
-  if (const Status status = open_detectors(flags, looking); !status.ok()) {
-    return fail(Exit::kModel, status);
-  }
-  std::vector<detect::Detector>& detectors = looking.detectors;
-  std::vector<watch::Stream> streams;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    streams.push_back({sources[i].get(), &detectors[std::min(i, detectors.size() - 1)], {}});
-    if (flags.motion == "codec" && !looking.see.empty()) streams.back().see = looking.see[i];
-  }
+  SHOAL_OR_EXIT(watch::Looks looks, Exit::kModel, open_looks(flags, *std::move(devices)));
   SHOAL_OR_EXIT(const auto outputs, Exit::kUsage,
-                WatchOutputs::open(flags.outputs, flags.sources, detectors.front().head(),
+                WatchOutputs::open(flags.outputs, flags.sources, looks.head(),
                                    flags.outputs.jsonl.empty() && !flags.json));
   std::optional<ProgressBar> bar;
   // Of several sources one that does not answer would hold up the rest.
@@ -272,17 +219,18 @@ Outcome watch_and_print(WatchFlags& flags) {
   const watch::WatchCallbacks callbacks{
       .on_frame = [&](const watch::FrameAnswer& answer) -> Status {
         if (bar) bar->at(answer.frame + 1, "");
-        if (looking.placed) looking.placed->note(answer);
+        if (placed) placed->note(answer);
         return outputs->add(answer);
       },
       .on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); },
       .cancel = cancel};
-  const auto results = watch::watch_all(streams, options_of(flags, looking), callbacks);
+  const auto results =
+      watch::watch_all(looks.streams(sources), options_of(flags, placed.has_value()), callbacks);
   bar.reset();
   const Status finished = outputs->finish();  // also where watching failed: who listens must know
   if (!results.ok()) return fail(Exit::kUsage, results.status());
   if (!finished.ok()) return fail(Exit::kUsage, finished);
-  print(*results, *outputs, looking, flags);
+  print(*results, *outputs, looks, placed, flags);
   return {};
 }
 
