@@ -102,10 +102,7 @@ Outcome branch_and_print(const BranchFlags& flags) {
   const auto made = branch::report_branches(
       *device, model, options, flags, [&](size_t count) { return flags.cluster_for(count); },
       open_data,
-      {.on_step =
-           [&line](const branch::LearnStep& step) {
-             line.show(step.network, step.step, fixed(step.step.seconds_left, 0) + " s left");
-           },
+      {.on_step = [&line](const branch::LearnStep& step) { line.show(step.network, step.step); },
        .on_note = [&line](const std::string& note) { line.note(note); },
        .cancel = cancel_on_signals()});
   return print_result(made, flags.train.json, to_json, print_table);

@@ -74,10 +74,7 @@ void print_table(const ExitsResult& result) {
 
 // One progress line for each exit, and one for all of them.
 exits::ExitsCallbacks callbacks_of(NetworkLine& line) {
-  return {.on_step =
-              [&line](const exits::ExitsStep& step) {
-                line.show(step.what, step.step, fixed(step.step.seconds_left, 0) + " s left");
-              },
+  return {.on_step = [&line](const exits::ExitsStep& step) { line.show(step.what, step.step); },
           .on_note = [&line](const std::string& note) { line.note(note); },
           .cancel = cancel_on_signals()};
 }

@@ -104,10 +104,8 @@ Outcome search_and_print(const SearchFlags& flags) {
             if (!candidates) candidates.emplace("candidates", total);
             candidates->at(done, "");
           },
-      .on_step =
-          [&](std::string_view network, const fit::StepReport& step) {
-            line.show(network, step, fixed(step.seconds_left, 0) + " s left");
-          },
+      .on_step = [&](std::string_view network,
+                     const fit::StepReport& step) { line.show(network, step); },
       .on_note =
           [&](const std::string& note) {
             candidates.reset();

@@ -64,14 +64,7 @@ Json to_json(const std::optional<shrink::Sensitivity>& sensitivity) {
 }
 
 Json to_json(const ShrinkResult& result, const std::string& device, int64_t bytes) {
-  Json removed = Json::array(), refused = Json::array(), front = Json::array(),
-       missed = Json::array();
-  for (const auto& group : result.removed) {
-    removed.push_back({{"weights", group.weights},
-                       {"axis", group.axis},
-                       {"before", group.before},
-                       {"left", group.left}});
-  }
+  Json refused = Json::array(), front = Json::array(), missed = Json::array();
   for (const auto& axis : result.refused) {
     refused.push_back({{"weights", axis.weights},
                        {"axis", axis.axis},
@@ -107,7 +100,7 @@ Json to_json(const ShrinkResult& result, const std::string& device, int64_t byte
           {"epochs", result.epochs},
           {"seconds", result.seconds},
           {"choosing_seconds", result.choosing_seconds},
-          {"removed", removed},
+          {"removed", removed_json(result.removed)},
           {"refused", refused},
           {"int8", int8},
           {"lost_to", result.lost_to()},

@@ -132,10 +132,7 @@ Outcome specialise_and_print(const SpecialiseFlags& flags) {
   if (!data.ok()) return fail(Doing::kTrain, data.status());
   NetworkLine line;
   const fit::TrainingCallbacks callbacks{
-      .on_step =
-          [&line](const fit::StepReport& step) {
-            line.show("learns", step, fixed(step.seconds_left, 0) + " s left");
-          },
+      .on_step = [&line](const fit::StepReport& step) { line.show("learns", step); },
       .on_note = [&line](const std::string& note) { line.note(note); },
       .cancel = cancel_on_signals()};
   const auto result =

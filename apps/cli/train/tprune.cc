@@ -75,13 +75,7 @@ void add_to(TPruneFlags& f, Command& command) {
 }
 
 Json to_json(const TPruneResult& result) {
-  Json removed = Json::array(), blocks = Json::array();
-  for (const auto& group : result.removed) {
-    removed.push_back({{"weights", group.weights},
-                       {"axis", group.axis},
-                       {"before", group.before},
-                       {"left", group.left}});
-  }
+  Json blocks = Json::array();
   for (const auto& block : result.blocks) {
     blocks.push_back({{"weights", block.weights},
                       {"row", block.row},
@@ -100,7 +94,7 @@ Json to_json(const TPruneResult& result) {
           {"parameters_before", result.before.parameters},
           {"ms", optional_json(result.ms)},
           {"ms_before", optional_json(result.ms_before)},
-          {"removed", removed},
+          {"removed", removed_json(result.removed)},
           {"blocks", blocks}};
 }
 
