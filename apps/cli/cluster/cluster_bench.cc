@@ -80,12 +80,10 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
   if (flags.stragglers > 1) return bench_stragglers(flags);
   if (flags.plan.verify > 0) return bench_verify(flags);
   if (flags.plan.is_stream()) return flags.balance ? bench_balance(flags) : bench_stream(flags);
-  auto opened = open_access(flags.plan);
-  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
-  const auto access = *std::move(opened);
-  auto made = make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); });
-  if (!made.ok()) return fail(Doing::kRun, made.status());
-  Planned& planned = *made;
+  SHOAL_OR_EXIT(const auto access, Doing::kConnect, open_access(flags.plan));
+  SHOAL_OR_EXIT(Planned planned, Doing::kRun, make_planned(flags.plan, [&](const Graph& graph) {
+                  return access->profile(graph);
+                }));
   const auto figures = measure(*access, planned, flags.seconds, flags.strict);
   if (!figures.ok()) return fail(Doing::kTalk, figures.status());
   access->connection().compare(planned.single.graph(), planned.single.timeline.seconds,

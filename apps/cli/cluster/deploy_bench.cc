@@ -50,9 +50,7 @@ void print(const DeploymentFigures& figures, double link_use) {
 
 Outcome bench_deployment(const ClusterBenchFlags& flags) {
   cluster::DeploymentLoad load;
-  auto opened = open_access(flags.plan, load.observer());
-  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
-  const auto access = *std::move(opened);
+  SHOAL_OR_EXIT(const auto access, Doing::kConnect, open_access(flags.plan, load.observer()));
   const auto profile = [&](const Graph& graph) { return access->profile(graph); };
   PlanFlags other = flags.plan;
   other.model = flags.deployed;

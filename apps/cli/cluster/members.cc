@@ -1,7 +1,6 @@
 #include "members.h"
 
 #include <cstdio>
-#include <ctime>
 #include <vector>
 
 #include "../exit_codes.h"
@@ -9,6 +8,7 @@
 #include "apps/flags/json.h"
 #include "shoal/base/notification.h"
 #include "shoal/base/printable.h"
+#include "shoal/base/time_text.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/cluster/member_upkeep.h"
 #include "shoal/net/enrol/enrolment.h"
@@ -25,15 +25,6 @@ using cluster::MemberVisit;
 constexpr std::chrono::seconds kJoinTimeout{20};
 
 net::Time now() { return std::chrono::system_clock::now(); }
-
-std::string in_utc(net::Time time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 // Names on stderr those that were not reached, and returns how many they are.
 size_t report_absent(const std::vector<MemberVisit>& visits) {

@@ -78,9 +78,7 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, const Cluster
 Outcome with_planned_stream(
     const ClusterBenchFlags& flags,
     const std::function<Outcome(ClusterAccess& access, const PlannedStream& planned)>& measure) {
-  auto opened = open_access(flags.plan);
-  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
-  const auto access = *std::move(opened);
+  SHOAL_OR_EXIT(const auto access, Doing::kConnect, open_access(flags.plan));
   SHOAL_OR_EXIT(
       const PlannedStream planned, Exit::kModel,
       make_planned_stream(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));

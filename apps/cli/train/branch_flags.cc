@@ -1,21 +1,11 @@
 // The flags of 'shoal branch'. Bounds here are for --help; branch::check() has the last word.
 #include "branch_flags.h"
 
-#include <string_view>
-
-#include "shoal/config/cluster_file.h"
-#include "shoal/plan/device_presets.h"
-#include "shoal/plan/summary.h"
+#include "../cluster_flags.h"
 #include "shoal/shrink/shrink_options.h"
 
 namespace shoal::cli {
 namespace {
-
-std::string list_of(const std::vector<std::string_view>& names) {
-  std::string list;
-  for (std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
-  return list;
-}
 
 void add_branches(BranchFlags& flags, Command& command) {
   const FlagGroup group(command, "Branches");
@@ -55,10 +45,9 @@ void add_workers(BranchFlags& flags, Command& command) {
       .add_option("--workers", flags.workers, "How many (default: one for each branch)",
                   in_range(1, 4096))
       ->excludes(file);
-  workers.add_setting("--worker", flags.worker, "What they are: " + list_of(plan::device_names()))
+  workers.add_setting("--worker", flags.worker, "What they are: " + known_devices())
       ->excludes(file);
-  workers.add_setting("--link", flags.link, "What links them: " + list_of(plan::link_names()))
-      ->excludes(file);
+  workers.add_setting("--link", flags.link, "What links them: " + known_links())->excludes(file);
 }
 
 }  // namespace
@@ -88,10 +77,7 @@ Result<branch::LearnOptions> BranchFlags::resolve() const {
 }
 
 Result<plan::ClusterProfile> BranchFlags::cluster_for(size_t count) const {
-  if (!cluster.empty()) return config::read_cluster(cluster);
-  SHOAL_ASSIGN(const plan::DevicePreset device, plan::find_device(worker));
-  SHOAL_ASSIGN(const plan::LinkPreset wire, plan::find_link(link));
-  return plan::uniform_cluster(workers > 0 ? workers : count, device, wire);
+  return make_cluster({cluster, workers > 0 ? workers : count, worker, link});
 }
 
 }  // namespace shoal::cli

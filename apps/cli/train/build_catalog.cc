@@ -56,11 +56,10 @@ Outcome build_and_print(const BuildFlags& flags) {
   SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(task.recipe.training_device()));
   SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(task.recipe.measured_device()));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(task.recipe.model));
-  const auto data = fit::open_judged_data(task.options.shrink.recipe);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, fit::open_judged_data(task.options.shrink.recipe));
   NetworkLine line;
   const auto result =
-      catalog::build({*learns, *runs}, model, *data, task.options, shrink_callbacks(line));
+      catalog::build({*learns, *runs}, model, data, task.options, shrink_callbacks(line));
   if (result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; the same command goes on"};
   }

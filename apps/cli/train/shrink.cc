@@ -152,17 +152,15 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
   SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(flags.all().training_device()));
   SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(flags.all().measured_device()));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
-  const auto recipe = recipe_for_files(flags, options, *learns);
-  if (!recipe.ok()) return fail(Doing::kTrain, recipe.status());
-  auto data = fit::open_judged_data(options.recipe);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const std::string recipe, Doing::kTrain, recipe_for_files(flags, options, *learns));
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, fit::open_judged_data(options.recipe));
   if (flags.variants > 0) {
-    return make_and_print_variants({*learns, *runs}, model, *data, flags.variants, options,
+    return make_and_print_variants({*learns, *runs}, model, data, flags.variants, options,
                                    flags.train.json);
   }
   NetworkLine line;
   const auto result =
-      shrink::shrink({*learns, *runs}, model, *data, options, shrink_callbacks(line));
+      shrink::shrink({*learns, *runs}, model, data, options, shrink_callbacks(line));
   if (!result.ok() && result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; --resume goes on from " + options.steps.string()};
   }
@@ -174,7 +172,7 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
     const std::string place = options.device.empty() ? "" : " on " + options.device;
     const std::string page =
         report::shrink_page(flags.train.model.model + " shrunk to " + flags.target + place, *result,
-                            json.dump(2), *recipe);
+                            json.dump(2), recipe);
     const Status written = write_file(flags.train.report, page);
     if (!written.ok()) return fail(Doing::kTrain, written);
   }

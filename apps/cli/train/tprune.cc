@@ -145,8 +145,7 @@ Outcome prune_and_print(const TPruneFlags& flags) {
   measured.tune = "fast";  // as the network will run
   SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
-  const auto data = read_data(flags);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, read_data(flags));
   std::optional<ProgressBar> line;
   std::string shown;
   const shrink::TPruneCallbacks callbacks{
@@ -158,7 +157,7 @@ Outcome prune_and_print(const TPruneFlags& flags) {
             line->at(static_cast<size_t>(step.step) + 1, "loss " + fixed(step.loss, 5));
           },
       .cancel = cancel_on_signals()};
-  const auto result = shrink::tprune({*learns, *runs}, model, *data, options, callbacks);
+  const auto result = shrink::tprune({*learns, *runs}, model, data, options, callbacks);
   line.reset();
   return print_result(result, flags.json, to_json, print_table);
 }
