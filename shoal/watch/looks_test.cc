@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "shoal/cpu/cpu.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
 
 namespace shoal::watch {
 namespace {
 
-constexpr size_t kStreams = 2, kFrames = 3;
+constexpr size_t kStreams = 2, kFrames = 9;
 
 class Looking : public testing::Test {
  protected:
@@ -17,7 +18,7 @@ class Looking : public testing::Test {
   }
   Looks open(const LookOptions& options, size_t devices = 1) const {
     std::vector<std::unique_ptr<Device>> all;
-    for (size_t i = 0; i < devices; ++i) all.push_back(make_reference_device());
+    for (size_t i = 0; i < devices; ++i) all.push_back(make_cpu_device({.threads = 1}));
     auto looks = Looks::open(model_, std::move(all), kStreams, options);
     EXPECT_TRUE(looks.ok()) << looks.status().message();
     return *std::move(looks);
@@ -43,7 +44,7 @@ TEST_F(Looking, SharesADetectorWhereItMay) {
 }
 
 TEST_F(Looking, ComputesWhatChanged) {
-  Looks looks = open({.delta = 0.0F});
+  Looks looks = open({.delta = 1e3F});  // after the first frame, nothing
   const auto streams = looks.streams(sources_);
   EXPECT_NE(streams[0].detector, streams[1].detector) << "what is kept is of one stream";
   const StreamResults results = watch(looks);
