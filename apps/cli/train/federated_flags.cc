@@ -1,5 +1,7 @@
 #include "federated_flags.h"
 
+#include <utility>
+
 namespace shoal::cli {
 namespace {
 
@@ -54,22 +56,8 @@ void FederatedFlags::add_to(Command& command) {
 }
 
 federated::Options FederatedFlags::resolve(fit::TrainingOptions fit) const {
-  federated::Options all = options;
-  if (!was_given("--batch")) fit.batch = 10;
-  if (!was_given("--momentum")) fit.optimizer.momentum = 0;
-  if (!was_given("--schedule")) fit.schedule = train::Schedule::Kind::kConstant;
-  if (!was_given("--rate") && fit.optimizer.rule == train::OptimizerOptions::Rule::kSgd) {
-    fit.optimizer.rate = 0.03f;
-  }
-  fit.epochs = epochs;
-  all.population.seed = fit.seed;
-  all.fit = std::move(fit);
-  all.strategy = *federated::find_strategy(strategy);
-  if (mu >= 0) all.strategy.mu = mu;
-  if (deadline > 0) all.population.deadline = deadline;
-  all.shards.split = split == "iid" ? federated::ShardOptions::Split::kIid
-                                    : federated::ShardOptions::Split::kClasses;
-  return all;
+  return federated::resolve(*this, std::move(fit),
+                            [this](const std::string& flag) { return command_->count(flag) > 0; });
 }
 
 }  // namespace shoal::cli

@@ -151,7 +151,7 @@ TEST_F(Tasks, HaveNetworksMadeForTheClassesThatAreSeen) {
   recipe.format = "npy";
   recipe.hold_out = 0.3;
   recipe.epochs = 1;
-  recipe.batch = 8;
+  recipe.batch = 2;
   ServerOptions options;
   const Status added = add_specials_maker(specials, options);
   ASSERT_TRUE(added.ok()) << added.message();
