@@ -5,9 +5,9 @@
 #include <numeric>
 #include <string_view>
 
-#include "apps/flags/json.h"
 #include "eval_flags.h"
 #include "exit_codes.h"
+#include "facts.h"
 #include "precision.h"
 #include "progress.h"
 #include "shoal/data/dataset.h"
@@ -15,7 +15,6 @@
 #include "shoal/exits/evaluate_exits.h"
 #include "shoal/exits/exit_words.h"
 #include "shoal/fit/evaluation.h"
-#include "table.h"
 
 namespace shoal::cli {
 namespace {
@@ -36,12 +35,16 @@ double images_per_s(const fit::Evaluation& answers, double seconds) {
   return static_cast<double>(answers.images()) / seconds;
 }
 
+std::vector<Fact> accuracy_facts(const fit::Evaluation& answers, double seconds) {
+  return {{"images", answers.images(), "images"},
+          {"top1", answers.top1(), "top-1", 2, " %"},
+          {"top5", answers.top5(), "top-5", 2, " %"},
+          {"images_per_s", images_per_s(answers, seconds), "images/s", 1},
+          {"with_nan", answers.with_nan()}};
+}
+
 Json to_json(const fit::Evaluation& answers, double seconds) {
-  return {{"top1", answers.top1()},
-          {"top5", answers.top5()},
-          {"images", answers.images()},
-          {"with_nan", answers.with_nan()},
-          {"images_per_s", images_per_s(answers, seconds)}};
+  return object_of(accuracy_facts(answers, seconds));
 }
 
 // With what choose_precision() says.
@@ -75,10 +78,7 @@ void print_table(const exits::ExitsEvaluation& result, const exits::Runner& runn
 }
 
 void print_table(const fit::Evaluation& result, double seconds) {
-  Table table({"images", "top-1", "top-5", "images/s"});
-  table.add({std::to_string(result.images()), fixed(result.top1(), 2) + " %",
-             fixed(result.top5(), 2) + " %", fixed(images_per_s(result, seconds), 1)});
-  table.print();
+  print_facts(accuracy_facts(result, seconds), false);
 }
 
 void print_table(const fit::Evaluation& result, const AutomaticPrecision& chosen, double seconds) {
