@@ -1,7 +1,6 @@
 // The flags that every command shares that runs a model.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 

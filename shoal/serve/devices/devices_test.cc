@@ -1,7 +1,6 @@
 // What a server shows of the devices that it computes on: those of its machine, or a cluster.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
