@@ -158,44 +158,19 @@ Result<Session> open(const BenchFlags& flags, Device& device) {
   return Session::open(loaded.graph, device, {.optimize = flags.model.optimize});
 }
 
-// How long the inputs take to the device, and the outputs from it.
-Result<double> transfer_ms(Device& device, const Session::Tensors& inputs,
-                           const Session::Tensors& outputs) {
-  Device& first = first_device(device);
-  double sum = 0;
-  for (const auto& [name, tensor] : inputs) {
-    const auto begin = Clock::now();
-    SHOAL_TRY(first.upload(tensor).status());
-    sum += ms_since(begin);
-  }
-  for (const auto& [name, tensor] : outputs) {
-    SHOAL_ASSIGN(const DeviceValue value, first.upload(tensor));
-    const auto begin = Clock::now();
-    SHOAL_TRY(value.to_host().status());
-    sum += ms_since(begin);
-  }
-  return sum;
-}
-
 Outcome bench_model(const BenchFlags& flags, Device& device, const Json& known = Json::object()) {
   const auto begin = Clock::now();
   SHOAL_OR_EXIT(Session session, Exit::kModel, open(flags, device));
   const double open_ms = ms_since(begin);
   SHOAL_OR_EXIT(const auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
   const auto facts = [&]() -> Result<Facts> {
-    int most = 1;
-    int64_t macs = 0;
     SHOAL_ASSIGN(const LayerProfile profile, profile_layers(session, inputs, 1));
-    for (const LayerTime& layer : profile.layers) {
-      most = std::max(most, layer.kernel.threads);
-      macs += layer.macs;
-    }
     SHOAL_ASSIGN(const Session::Tensors outputs, session.run(inputs));
-    SHOAL_ASSIGN(const double transfer, transfer_ms(device, inputs, outputs));
-    Facts all{{{"threads_used", most},
+    SHOAL_ASSIGN(const double transfer, transfer_ms(first_device(device), inputs, outputs));
+    Facts all{{{"threads_used", profile.most_threads()},
                {"device_name", first_device(device).info().name},
                {"transfer_ms", transfer}},
-              static_cast<double>(macs)};
+              static_cast<double>(profile.macs())};
     all.json.update(known);
     return all;
   };

@@ -115,27 +115,36 @@ Json json_of(const Option& option) {
           {"bytes", option.bytes}};
 }
 
-// One day, and how often each variant answers.
-Outcome schedule_day(const Flags& flags) {
-  SHOAL_OR_EXIT(const Read read, Exit::kUsage, read_and_run(flags));
+// The options of all tasks, for a table and as JSON; with `days`, those that answered, and how
+// often.
+Json list_options(const schedule::Catalog& catalog, const DaysReport* days, Table& table) {
   Json tasks = Json::array();
-  Table table({"task", "variant", "place", "accuracy", "ms", "J", "answers"});
-  for (size_t t = 0; t < read.catalog.tasks.size(); ++t) {
-    const Task& task = read.catalog.tasks[t];
+  for (size_t t = 0; t < catalog.tasks.size(); ++t) {
+    const Task& task = catalog.tasks[t];
     Json options = Json::array();
-    for (const auto& [i, count] : read.days.answers[t]) {
+    for (size_t i = 0; i < task.options.size(); ++i) {
+      if (days != nullptr && !days->answers[t].contains(i)) continue;
       const Option& option = task.options[i];
       Json one = json_of(option);
-      one["answers"] = count;
+      if (days != nullptr) one["answers"] = days->answers[t].at(i);
       options.push_back(std::move(one));
-      table.add({task.name, option.variant, name_of(option.place), fixed(option.accuracy, 4),
-                 fixed(option.ms, 2), fixed(option.joules, 4), std::to_string(count)});
+      table.add(
+          {task.name, option.variant, name_of(option.place), fixed(option.accuracy, 4),
+           fixed(option.ms, 2), fixed(option.joules, 4),
+           days != nullptr ? std::to_string(days->answers[t].at(i)) : in_bytes(option.bytes)});
     }
     tasks.push_back({{"task", task.name}, {"options", std::move(options)}});
   }
+  return tasks;
+}
+
+// One day, and how often each variant answers.
+Outcome schedule_day(const Flags& flags) {
+  SHOAL_OR_EXIT(const Read read, Exit::kUsage, read_and_run(flags));
+  Table table({"task", "variant", "place", "accuracy", "ms", "J", "answers"});
+  Json result = object_of(facts_of(read.days));
+  result["tasks"] = list_options(read.catalog, &read.days, table);
   if (flags.json) {
-    Json result = object_of(facts_of(read.days));
-    result["tasks"] = std::move(tasks);
     print_json(result);
   } else {
     table.print();
@@ -147,18 +156,9 @@ Outcome schedule_day(const Flags& flags) {
 
 Outcome list(const Flags& flags) {
   SHOAL_OR_EXIT(const schedule::Catalog catalog, Exit::kUsage, config::read_tasks(flags.catalog));
-  Json tasks = Json::array();
   Table table({"task", "variant", "place", "accuracy", "ms", "J", "memory"});
-  for (const Task& task : catalog.tasks) {
-    Json options = Json::array();
-    for (const Option& option : task.options) {
-      options.push_back(json_of(option));
-      table.add({task.name, option.variant, name_of(option.place), fixed(option.accuracy, 4),
-                 fixed(option.ms, 2), fixed(option.joules, 4), in_bytes(option.bytes)});
-    }
-    tasks.push_back({{"task", task.name}, {"options", std::move(options)}});
-  }
-  flags.json ? print_json(Json({{"tasks", std::move(tasks)}})) : table.print();
+  const Json tasks = list_options(catalog, nullptr, table);
+  flags.json ? print_json(Json({{"tasks", tasks}})) : table.print();
   return {};
 }
 

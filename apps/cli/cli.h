@@ -42,7 +42,8 @@ inline Outcome fail(Exit exit, const Status& status) {
 // A command's work, chosen while the command line is read, done after it.
 using Action = std::function<Outcome()>;
 
-// Returns from the enclosing function with `exit_code` if `expr` (a Result) failed.
+// Returns from the enclosing function with `exit_code` if `expr` (a Result) failed. It may also be
+// what was being done (exit_codes.h).
 #define SHOAL_OR_EXIT(declaration, exit_code, expr) \
   SHOAL_OR_EXIT_(SHOAL_CONCAT(shoal_result_, __LINE__), declaration, exit_code, expr)
 #define SHOAL_OR_EXIT_(result, declaration, exit_code, expr)               \

@@ -16,14 +16,15 @@ std::string names_of(std::span<const Known> all) {
 
 }  // namespace
 
+std::string known_devices() { return names_of(plan::device_presets()); }
+std::string known_links() { return names_of(plan::link_presets()); }
+
 void ClusterFlags::add_to(Command& command) {
   Option* path =
       command.add_option("cluster", file, "TOML file in place of --workers, --device and --link");
   command.add_setting("--workers", workers, "How many workers", in_range(1, 4096))->excludes(path);
-  command.add_setting("--device", device, "What they are: " + names_of(plan::device_presets()))
-      ->excludes(path);
-  command.add_setting("--link", link, "What links them: " + names_of(plan::link_presets()))
-      ->excludes(path);
+  command.add_setting("--device", device, "What they are: " + known_devices())->excludes(path);
+  command.add_setting("--link", link, "What links them: " + known_links())->excludes(path);
 }
 
 Result<plan::ClusterProfile> make_cluster(const ClusterFlags& flags) {

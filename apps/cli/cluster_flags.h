@@ -9,6 +9,10 @@
 
 namespace shoal::cli {
 
+// The names that there are, in one line.
+std::string known_devices();
+std::string known_links();
+
 struct ClusterFlags {
   std::string file;  // in place of the rest
   size_t workers = 4;

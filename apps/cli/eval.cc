@@ -1,22 +1,20 @@
 // shoal eval: accuracy on labelled images.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <numeric>
-#include <sstream>
 #include <string_view>
 
-#include "apps/flags/json.h"
 #include "eval_flags.h"
 #include "exit_codes.h"
+#include "facts.h"
 #include "precision.h"
 #include "progress.h"
 #include "shoal/data/dataset.h"
 #include "shoal/detect/detector.h"
 #include "shoal/exits/evaluate_exits.h"
+#include "shoal/exits/exit_words.h"
 #include "shoal/fit/evaluation.h"
-#include "table.h"
 
 namespace shoal::cli {
 namespace {
@@ -33,41 +31,20 @@ Examples:
   shoal eval yolox.onnx --task track --data street.mp4 --format mot --truth gt.txt
   shoal eval yolox.onnx --task gate --data street.mp4 --format video     what --gate auto would skip)";
 
-constexpr const char* kCalibrated = "calibrated";
-
-// Of each exit the threshold: as the file has it, or as they are given.
-Result<std::vector<double>> thresholds_in(const std::string& text,
-                                          const std::vector<exits::Exit>& exits) {
-  std::vector<double> thresholds;
-  if (text == kCalibrated) {
-    for (const exits::Exit& exit : exits) thresholds.push_back(exit.threshold);
-    return thresholds;
-  }
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    double threshold = 0;
-    const char* const end = word.data() + word.size();
-    const auto [stopped, error] = std::from_chars(word.data(), end, threshold);
-    if (error != std::errc() || stopped != end || !(threshold >= 0)) {
-      return invalid("--exits takes probabilities such as 0.9,0.95, not " + text);
-    }
-    thresholds.push_back(threshold);
-  }
-  if (thresholds.size() == exits.size()) return thresholds;
-  return invalid("--exits has " + std::to_string(thresholds.size()) + " probabilities for " +
-                 std::to_string(exits.size()) + " exits");
-}
-
 double images_per_s(const fit::Evaluation& answers, double seconds) {
   return static_cast<double>(answers.images()) / seconds;
 }
 
+std::vector<Fact> accuracy_facts(const fit::Evaluation& answers, double seconds) {
+  return {{"images", answers.images(), "images"},
+          {"top1", answers.top1(), "top-1", 2, " %"},
+          {"top5", answers.top5(), "top-5", 2, " %"},
+          {"images_per_s", images_per_s(answers, seconds), "images/s", 1},
+          {"with_nan", answers.with_nan()}};
+}
+
 Json to_json(const fit::Evaluation& answers, double seconds) {
-  return {{"top1", answers.top1()},
-          {"top5", answers.top5()},
-          {"images", answers.images()},
-          {"with_nan", answers.with_nan()},
-          {"images_per_s", images_per_s(answers, seconds)}};
+  return object_of(accuracy_facts(answers, seconds));
 }
 
 // With what choose_precision() says.
@@ -101,10 +78,7 @@ void print_table(const exits::ExitsEvaluation& result, const exits::Runner& runn
 }
 
 void print_table(const fit::Evaluation& result, double seconds) {
-  Table table({"images", "top-1", "top-5", "images/s"});
-  table.add({std::to_string(result.images()), fixed(result.top1(), 2) + " %",
-             fixed(result.top5(), 2) + " %", fixed(images_per_s(result, seconds), 1)});
-  table.print();
+  print_facts(accuracy_facts(result, seconds), false);
 }
 
 void print_table(const fit::Evaluation& result, const AutomaticPrecision& chosen, double seconds) {
@@ -146,7 +120,7 @@ Outcome evaluate_exits(const EvalFlags& flags, Device& device, const Dataset& da
   SHOAL_OR_EXIT(const exits::Runner runner, Exit::kModel,
                 exits::Runner::create(device, exits::multi_exit_in(model)));
   SHOAL_OR_EXIT(const std::vector<double> thresholds, Exit::kUsage,
-                thresholds_in(flags.exits, runner.exits()));
+                exits::thresholds_in(flags.exits, runner.exits()));
   return evaluate_and_print(
       flags, data, std::move(how),
       [&](const auto& options) { return exits::evaluate(runner, thresholds, data, options); },

@@ -2,7 +2,6 @@
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,11 +9,9 @@
 #include "apps/flags/json.h"
 #include "model.h"
 #include "progress.h"
-#include "shoal/base/file.h"
-#include "shoal/base/hash.h"
 #include "shoal/base/printable.h"
 #include "shoal/faces/database.h"
-#include "shoal/faces/evaluation.h"
+#include "shoal/faces/face_networks.h"
 #include "shoal/watch/open_source.h"
 #include "table.h"
 #include "train/cancel_on_signals.h"
@@ -57,52 +54,40 @@ faces::CascadeOptions cascade_options(const FacesFlags& flags) {
 
 // What the networks of a command are.
 struct Networks {
-  std::unique_ptr<Device> device;
-  std::optional<detect::Detector> detector;
-  std::optional<faces::Embedder> embedder;
+  faces::FaceNetworks networks;
   uint64_t number = 0;  // of the embedding
+
+  faces::FaceReader reader(const FacesFlags& flags) {
+    return networks.reader(static_cast<float>(flags.score));
+  }
 };
 
 Result<Networks> open_networks(const FacesFlags& flags) {
-  Networks all;
-  SHOAL_ASSIGN(all.device, make_device(flags.model));
+  SHOAL_ASSIGN(auto device, make_device(flags.model));
   SHOAL_ASSIGN(const Model model, open_model_with_warning(flags.model.model));
+  uint64_t number = 0;
   if (!model.has_random_weights()) {
-    SHOAL_ASSIGN(const auto file, MappedFile::open(flags.model.model));
-    all.number = hash_of(file->bytes());
+    SHOAL_ASSIGN(number, faces::number_of(flags.model.model));
   }
-  SHOAL_ASSIGN(faces::Embedder embedder,
-               faces::Embedder::open(model, *all.device, {.exits = flags.exits}));
-  all.embedder.emplace(std::move(embedder));
-  if (flags.detector.empty()) return all;
-  SHOAL_ASSIGN(const Model detector, open_model_with_warning(flags.detector));
-  SHOAL_ASSIGN(detect::Detector opened, detect::Detector::open(detector, *all.device));
-  all.detector.emplace(std::move(opened));
-  return all;
-}
-
-faces::FaceReader reader_of(Networks& networks, const FacesFlags& flags) {
-  return {networks.detector ? &*networks.detector : nullptr, &*networks.embedder,
-          static_cast<float>(flags.score)};
-}
-
-Result<faces::FaceDatabase> open_database(const FacesFlags& flags, uint64_t number) {
-  SHOAL_ASSIGN(faces::FaceDatabase database, faces::load_database(flags.db));
-  if (number != database.model()) {
-    return invalid(flags.db + " has embeddings of another network");
+  std::optional<Model> detector;
+  if (!flags.detector.empty()) {
+    SHOAL_ASSIGN(detector, open_model_with_warning(flags.detector));
   }
-  return database;
+  SHOAL_ASSIGN(auto networks,
+               faces::FaceNetworks::open(std::move(device), model, detector ? &*detector : nullptr,
+                                         flags.exits));
+  return Networks{std::move(networks), number};
 }
 
 Outcome enrol(const FacesFlags& flags) {
   SHOAL_OR_EXIT(Networks networks, Exit::kModel, open_networks(flags));
   faces::FaceDatabase database(networks.number);
   if (std::filesystem::exists(flags.db)) {
-    SHOAL_OR_EXIT(database, Exit::kUsage, open_database(flags, networks.number));
+    SHOAL_OR_EXIT(database, Exit::kUsage, faces::load_database(flags.db, networks.number));
   } else if (const Status set = database.set_threshold(flags.threshold); !set.ok()) {
     return fail(Exit::kUsage, set);
   }
-  const faces::FaceReader reader = reader_of(networks, flags);
+  const faces::FaceReader reader = networks.reader(flags);
   for (const std::string& file : flags.sources) {
     SHOAL_OR_EXIT(const faces::Embedding embedding, Exit::kUsage, reader.embedding_of(file));
     const Status status = database.enrol(flags.name, embedding);
@@ -170,9 +155,9 @@ void print_face(const FacesFlags& flags, const std::string& image, const faces::
 Outcome who(const FacesFlags& flags) {
   SHOAL_OR_EXIT(Networks networks, Exit::kModel, open_networks(flags));
   SHOAL_OR_EXIT(const faces::FaceDatabase database, Exit::kUsage,
-                open_database(flags, networks.number));
-  faces::Recogniser recogniser(*networks.embedder, database, cascade_options(flags));
-  const faces::FaceReader reader = reader_of(networks, flags);
+                faces::load_database(flags.db, networks.number));
+  faces::Recogniser recogniser(networks.networks.embedder(), database, cascade_options(flags));
+  const faces::FaceReader reader = networks.reader(flags);
   const std::atomic<bool>* const cancel = cancel_on_signals();
   for (const std::string& name : flags.sources) {
     SHOAL_OR_EXIT(const auto source, Exit::kUsage, watch::open_source(name, {.cancel = cancel}));
@@ -198,13 +183,10 @@ double percent(size_t part, size_t whole) {
 
 Outcome evaluate(const FacesFlags& flags) {
   SHOAL_OR_EXIT(Networks networks, Exit::kModel, open_networks(flags));
-  const faces::FaceReader reader = reader_of(networks, flags);
+  const faces::FaceReader reader = networks.reader(flags);
   Json json;
   if (!flags.pairs.empty()) {
-    SHOAL_OR_EXIT(const auto file, Exit::kUsage, MappedFile::open(flags.pairs));
-    const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
-                                file->bytes().size());
-    SHOAL_OR_EXIT(const auto names, Exit::kUsage, faces::parse_pairs(text));
+    SHOAL_OR_EXIT(const auto names, Exit::kUsage, faces::read_pairs(flags.pairs));
     SHOAL_OR_EXIT(const auto pairs, Exit::kUsage,
                   faces::measure_pairs(reader, names, flags.images));
     json["pairs"] = pairs.size();

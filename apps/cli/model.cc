@@ -6,7 +6,6 @@
 
 #include "shoal/base/byte_size.h"
 #include "shoal/base/printable.h"
-#include "shoal/cpu/cpu.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/devices/devices.h"
 #include "shoal/models/input_shapes.h"
@@ -16,8 +15,6 @@
 
 namespace shoal::cli {
 namespace {
-
-constexpr std::string_view kHere = "here";
 
 void add_memory(ModelFlags& flags, Command& command, bool learns) {
   const std::string what =
@@ -48,17 +45,11 @@ Option* add_device_to(Command& command, std::string& device, const std::string& 
   }
   return command.add_setting("--device", device, what + kinds)
       ->check([profiles](const std::string& name) -> std::string {
-        if (profiles && (name == kHere || plan::find_cluster(name).ok())) return "";
+        if (profiles && (name == config::kHere || plan::find_cluster(name).ok())) return "";
         const Status found = find_device_kind(name).status();
         return found.ok() ? "" : std::string(found.message());
       });
 }
-
-std::string ModelFlags::profile() const {
-  return profiles && plan::find_cluster(device).ok() ? device : "";
-}
-
-int64_t ModelFlags::memory_limit() const { return parse_byte_size(memory).value_or(0); }
 
 void ModelFlags::add_to(Command& command, bool model_required, bool learns) {
   Option* option = command.add_option("model", model, "ONNX file or zoo:NAME");
@@ -91,23 +82,6 @@ void ModelFlags::add_computing_to(Command& command, bool learns) {
   command.add_option("--kernel", kernel,
                      "Use this kernel wherever it can be: direct, winograd4, ...");
   command.add_flag("--optimize,!--no-optimize", optimize, "Run the passes (default)");
-}
-
-Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
-  if (!flags.instructions.empty()) cpu::use_instruction_set(flags.instructions);
-  const Tune tune = flags.tune == "off"    ? Tune::kOff
-                    : flags.tune == "full" ? Tune::kFull
-                                           : Tune::kFast;
-  const CpuOptions cpu{.threads = flags.threads,
-                       .pin = flags.pin,
-                       .share = flags.share,
-                       .tune = tune,
-                       .memory = flags.memory == "low" ? Memory::kLow : Memory::kPlenty,
-                       .remember = tune != Tune::kOff,
-                       .packed = flags.packed,
-                       .prefer = flags.kernel};
-  const bool here = flags.profiles && (flags.device == kHere || !flags.profile().empty());
-  return shoal::make_device(here ? "cpu" : flags.device, {.cpu = cpu});
 }
 
 Result<Model> open_model_with_warning(const std::string& name) {

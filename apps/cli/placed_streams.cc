@@ -25,21 +25,17 @@ void print(const placement::ClusterPlacer::Decision& made, const std::vector<std
 }  // namespace
 
 void PlaceFlags::add_to(Command& command) {
-  command
-      .add_option(
-          "--place", place,
-          "With --cluster: whole, each stream on the worker that is best for it; split, one "
-          "network over all workers; auto: whole for several sources")
-      ->check(one_of({"auto", "whole", "split"}))
-      ->capture_default_str();
-  command
-      .add_option("--rate", rate, "Frames a second that each source has, for --place to plan by")
-      ->check(in_range(0.01, 1e4))
-      ->capture_default_str();
-  command
-      .add_option("--watts", watts,
-                  "Of a worker that computes, beyond those at rest: for the energy of a frame")
-      ->check(in_range(0.0, 1e6));
+  command.add_setting(
+      "--place", place,
+      "With --cluster: whole, each stream on the worker that is best for it; split, one "
+      "network over all workers; auto: whole for several sources",
+      one_of({"auto", "whole", "split"}));
+  command.add_setting("--rate", rate,
+                      "Frames a second that each source has, for --place to plan by",
+                      in_range(0.01, 1e4));
+  command.add_option("--watts", watts,
+                     "Of a worker that computes, beyond those at rest: for the energy of a frame",
+                     in_range(0.0, 1e6));
 }
 
 Status PlaceFlags::check(const PlanFlags& plan, bool delta) const {

@@ -8,19 +8,16 @@
 #include "shoal/passes/passes.h"
 #include "shoal/plan/hierarchy/levels.h"
 #include "shoal/plan/search/comparison_summary.h"
+#include "shoal/plan/search/plan_words.h"
 
 namespace shoal::cli {
 namespace {
 
-using plan::Cut;
-
-constexpr std::array kCuts = {Cut::kNone, Cut::kRows,     Cut::kColumns, Cut::kInputs,
-                              Cut::kGrid, Cut::kChannels, Cut::kBatch,   Cut::kClusters};
-
 constexpr std::array<std::string_view, 2> kStreamSplits = {"stages", "replicas"};
 
-// The name of a cut as --split takes it.
-std::string flag_of(Cut cut) { return cut == Cut::kNone ? "none" : std::string(name_of(cut)); }
+bool splits_streams(const std::string& split) {
+  return std::ranges::find(kStreamSplits, split) != kStreamSplits.end();
+}
 
 // The devices of "board:cpu+opencl:0"; empty: it is another name.
 std::string_view board_of(std::string_view name) {
@@ -70,8 +67,8 @@ Option* PlanFlags::add_cluster_to(Command& command) {
 }
 
 void PlanFlags::add_split_to(const FlagGroup& group) {
-  std::vector<std::string> splits = {"any"};
-  for (Cut cut : kCuts) splits.push_back(flag_of(cut));
+  std::vector<std::string> splits = plan::cut_names();
+  splits.insert(splits.begin(), "any");
   splits.insert(splits.end(), kStreamSplits.begin(), kStreamSplits.end());
   wire.add_to(group);
   Option* survival = group.add_setting(
@@ -94,7 +91,7 @@ Status PlanFlags::check() const {
   if (verify > 0 && (survive == 0 || is_stream())) {
     return invalid("--verify compares what --survive makes redundant, for --objective latency");
   }
-  const bool of_streams = std::ranges::find(kStreamSplits, split) != kStreamSplits.end();
+  const bool of_streams = splits_streams(split);
   if (of_streams && !is_stream()) {
     return invalid("--split: " + split + " is for --objective throughput");
   }
@@ -114,11 +111,7 @@ plan::PlanOptions options_of(const PlanFlags& flags) {
   options.wire = flags.wire.options();
   options.survive = flags.survive;
   options.wait_seconds = flags.wait_ms / 1e3;
-  if (flags.split == "any") return options;
-  options.forced = true;
-  for (Cut cut : kCuts) {
-    if (flag_of(cut) == flags.split) options.cuts = {cut};
-  }
+  if (flags.split != "any" && !splits_streams(flags.split)) plan::force_cut(flags.split, options);
   return options;
 }
 

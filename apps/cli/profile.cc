@@ -49,10 +49,10 @@ Json to_json(const KernelTiming& timing) {
           {"runner_up_us", timing.runner_up_microseconds}};
 }
 
-void print_table(std::vector<LayerTime> layers, bool all) {
+void print_table(const LayerProfile& profile, bool all) {
   constexpr size_t kShown = 20;
-  double total = 0;
-  for (const LayerTime& layer : layers) total += layer.median_ms;
+  std::vector<LayerTime> layers = profile.layers;
+  const double total = profile.total_ms();
   if (!all) std::ranges::stable_sort(layers, std::greater(), &LayerTime::median_ms);
   Table table({"node", "operator", "kernel", "output", "ms", "share", "GMAC/s"});
   const auto share = [&](double ms) { return fixed(100 * ms / total, 1) + " %"; };
@@ -75,11 +75,11 @@ void print_table(std::vector<LayerTime> layers, bool all) {
 
 // `by_kernel` sums the times of the layers by their kernel. Scripts watch two of these sums, which
 // are there even if they are zero: what the layout costs, and what no fast kernel computes.
-void print_json(const std::vector<LayerTime>& layers) {
+void print_json(const LayerProfile& profile) {
   Json list = Json::array();
-  std::map<std::string, double> by_kernel{{"reference", 0}, {"reorder", 0}};
-  double total = 0;
-  for (const LayerTime& layer : layers) {
+  std::map<std::string, double> by_kernel = profile.ms_by_kernel();
+  by_kernel.insert({{"reference", 0}, {"reorder", 0}});
+  for (const LayerTime& layer : profile.layers) {
     list.push_back({{"node", layer.name},
                     {"operator", layer.op},
                     {"kernel", layer.kernel.name},
@@ -87,10 +87,9 @@ void print_json(const std::vector<LayerTime>& layers) {
                     {"output", layer.output},
                     {"macs", layer.macs},
                     {"median_ms", layer.median_ms}});
-    by_kernel[layer.kernel.name] += layer.median_ms;
-    total += layer.median_ms;
   }
-  const Json all{{"layers", std::move(list)}, {"by_kernel", by_kernel}, {"total_ms", total}};
+  const Json all{
+      {"layers", std::move(list)}, {"by_kernel", by_kernel}, {"total_ms", profile.total_ms()}};
   print_json(all);
 }
 
@@ -135,7 +134,7 @@ Outcome profile(const ProfileFlags& flags) {
     const Status written = write_file(flags.trace, to_perfetto(*profile).dump());
     if (!written.ok()) return fail(Exit::kResources, written);
   }
-  flags.json ? print_json(profile->layers) : print_table(profile->layers, flags.all);
+  flags.json ? print_json(*profile) : print_table(*profile, flags.all);
   return {};
 }
 

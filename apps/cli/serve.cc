@@ -1,37 +1,27 @@
 // shoal serve: models behind the Open Inference Protocol.
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
-#include <limits>
 #include <memory>
-#include <set>
 
 #include "cli.h"
-#include "cluster/cluster_view.h"
 #include "cluster/stop_signals.h"
+#include "cluster/watched_cluster.h"
 #include "exit_codes.h"
 #include "model.h"
-#include "shoal/base/machine.h"
 #include "shoal/base/notification.h"
 #include "shoal/base/supervisor.h"
-#include "shoal/base/temporary_folder.h"
 #include "shoal/base/usable_cores.h"
 #include "shoal/base/user_folders.h"
 #include "shoal/catalog/as_task.h"
-#include "shoal/catalog/model_of.h"
-#include "shoal/catalog/special_maker.h"
 #include "shoal/data/presets.h"
 #include "shoal/devices/devices.h"
-#include "shoal/fit/network.h"
 #include "shoal/fit/run_files.h"
 #include "shoal/net/address.h"
 #include "shoal/net/text_file.h"
-#include "shoal/net/tls/tls_context.h"
-#include "shoal/serve/http/client_pool.h"
+#include "shoal/serve/catalog/tasks.h"
+#include "shoal/serve/devices/local_devices.h"
 #include "shoal/serve/http/server.h"
 #include "shoal/serve/leader/leadership.h"
-#include "shoal/train/step_graph.h"
 
 namespace shoal::cli {
 namespace {
@@ -90,100 +80,18 @@ Status complete(const ServeFlags& flags, serve::ModelSource& source) {
 }
 
 Result<std::vector<serve::ModelSource>> sources_of(const ServeFlags& flags) {
-  std::vector<serve::ModelSource> sources;
-  std::set<std::string> names;
   std::vector<std::string> models = flags.models;
   if (models.empty() && flags.catalog.empty()) models.emplace_back(kDefaultModel);
-  for (const std::string& text : models) {
-    SHOAL_ASSIGN(serve::ModelSource source, serve::parse_model_source(text));
-    if (!names.insert(source.name).second) {
-      return invalid("two models are called " + source.name + "; name one: NAME=" + source.model);
-    }
-    SHOAL_TRY(complete(flags, source));
-    sources.push_back(std::move(source));
-  }
+  SHOAL_ASSIGN(auto sources, serve::parse_model_sources(models));
+  for (serve::ModelSource& source : sources) SHOAL_TRY(complete(flags, source));
   return sources;
-}
-
-struct Allowed {
-  schedule::Budgets budgets{
-      .joules = 1e12, .dollars = 0, .bytes = int64_t{1} << 50, .seconds = 86'400};
-  double latency_ms = std::numeric_limits<double>::infinity();
-  double requests = 0;  // of a day, of each task
-};
-
-// "energy=50": a name and a number. `example` is for the message.
-Result<std::pair<std::string, double>> parse_amount(const std::string& flag,
-                                                    const std::string& text,
-                                                    const std::string& example) {
-  const size_t equals = std::min(text.find('='), text.size());
-  char* end = nullptr;
-  const std::string digits = text.substr(std::min(equals + 1, text.size()));
-  const double value = std::strtod(digits.c_str(), &end);
-  if (digits.empty() || *end != 0 || !(value >= 0 && value <= 1e12)) {
-    return invalid(flag + " " + text + ": write " + example);
-  }
-  return std::pair(text.substr(0, equals), value);
-}
-
-// "energy=50", in joules, dollars, megabytes, milliseconds, requests and hours.
-Status take_budget(const std::string& text, Allowed& allowed) {
-  SHOAL_ASSIGN(const auto amount, parse_amount("--budget", text, "energy=JOULES"));
-  const auto& [name, value] = amount;
-  if (name == "energy") {
-    allowed.budgets.joules = value;
-  } else if (name == "money") {
-    allowed.budgets.dollars = value;
-  } else if (name == "memory") {
-    allowed.budgets.bytes = static_cast<int64_t>(value * 1e6);
-  } else if (name == "latency") {
-    allowed.latency_ms = value;
-  } else if (name == "requests") {
-    allowed.requests = value;
-  } else if (name == "day") {
-    allowed.budgets.seconds = value * 3600;
-  } else {
-    return invalid("--budget takes energy, money, memory, latency, requests and day, not " + name);
-  }
-  return {};
-}
-
-// "price=0.5,mbit=20": what it takes to ask another server.
-Status take_costs(const std::string& flag, const std::vector<std::string>& texts,
-                  schedule::Cloud& costs) {
-  for (const std::string& text : texts) {
-    SHOAL_ASSIGN(const auto amount, parse_amount(flag, text, "price=DOLLARS_AN_HOUR"));
-    const auto& [name, value] = amount;
-    if (name == "price") {
-      costs.dollars_per_second = value / 3600;
-    } else if (name == "mbit" && value > 0) {
-      costs.bytes_per_second = value * 1e6 / 8;
-    } else if (name == "radio") {
-      costs.radio_watts = value;
-    } else if (name == "speed" && value > 0) {
-      costs.speed = value;
-    } else if (name == "round-trip") {
-      costs.round_trip_ms = value;
-    } else {
-      return invalid(flag + " takes price, mbit, radio, speed and round-trip, not " + text);
-    }
-  }
-  return {};
 }
 
 Status take_place(const ServeFlags& flags, const std::string& url, serve::PlaceOptions& place) {
   if (url.empty()) return {};
-  std::string key, trusted;
-  if (!flags.remote_key.empty()) {
-    SHOAL_ASSIGN(key, net::read_secret(flags.remote_key));
-    while (!key.empty() && key.back() == '\n') key.pop_back();
-  }
-  if (!flags.remote_trust.empty()) {
-    SHOAL_ASSIGN(trusted, net::read_text(flags.remote_trust));
-  }
-  place.server.url = url;
-  SHOAL_ASSIGN(place.server.client, serve::client_options(url, key, trusted));
-  place.server.client.timeout = std::chrono::milliseconds(flags.remote_timeout_ms);
+  SHOAL_ASSIGN(place.server,
+               serve::remote_server(url, flags.remote_key, flags.remote_trust,
+                                    std::chrono::milliseconds(flags.remote_timeout_ms)));
   return {};
 }
 
@@ -191,69 +99,20 @@ Status take_place(const ServeFlags& flags, const std::string& url, serve::PlaceO
 Status take_places(const ServeFlags& flags, serve::ServerOptions& options) {
   options.cloud.costs.dollars_per_second = 0;
   options.worker.costs = {.round_trip_ms = 1, .bytes_per_second = 12.5e6, .speed = 1};
-  SHOAL_TRY(take_costs("--cloud-costs", flags.cloud_costs, options.cloud.costs));
-  SHOAL_TRY(take_costs("--worker-costs", flags.worker_costs, options.worker.costs));
+  SHOAL_TRY(serve::parse_costs("--cloud-costs", flags.cloud_costs, options.cloud.costs));
+  SHOAL_TRY(serve::parse_costs("--worker-costs", flags.worker_costs, options.worker.costs));
   SHOAL_TRY(take_place(flags, flags.cloud, options.cloud));
   return take_place(flags, flags.worker, options.worker);
-}
-
-bool gives_probabilities(const Graph& graph) {
-  return train::scores_of(graph) != graph.outputs()[0];
-}
-
-// The networks for a few classes, which have the widest one to fall back to: both are in memory.
-Status add_specials(const std::filesystem::path& folder, const catalog::Catalog& found,
-                    size_t number, schedule::Task& task, serve::ChooserOptions& tasks) {
-  const catalog::Variant& widest = found.variants[0];
-  for (size_t i = 0; i < found.variants.size(); ++i) {
-    const auto& special = found.variants[i].special;
-    if (!special) continue;
-    task.options[i].bytes += task.options[0].bytes;
-    SHOAL_ASSIGN(const LoadedGraph general, catalog::open_variant(folder, widest, 1));
-    const Graph& graph = general.graph;
-    tasks.specials.push_back(
-        {.id = {number, i},
-         .network = {.classes = special->classes, .threshold = special->threshold},
-         .general = widest.name,
-         .classes = static_cast<size_t>(fit::classes_of(graph)),
-         .probabilities = gives_probabilities(graph)});
-  }
-  return {};
 }
 
 // The variants of all tasks in the catalog, as models and for the scheduler.
 Status add_tasks(const ServeFlags& flags, std::vector<serve::ModelSource>& sources,
                  serve::ChooserOptions& tasks) {
   if (flags.catalog.empty()) return {};
-  Allowed allowed;
-  for (const std::string& text : flags.budgets) SHOAL_TRY(take_budget(text, allowed));
-  tasks.budgets = allowed.budgets;
-  SHOAL_TRY(check(tasks.budgets));
-  for (const auto& folder : catalog::catalogs_in(flags.catalog)) {
-    SHOAL_ASSIGN(const catalog::Catalog found, catalog::read_catalog(folder));
-    schedule::Task task = catalog::as_task(found, catalog::task_name(folder));
-    task.latency_ms = allowed.latency_ms;
-    task.requests_per_day = allowed.requests;
-    for (const catalog::Variant& variant : found.variants) {
-      const std::string name = serve::variant_model(task.name, variant.name);
-      SHOAL_ASSIGN(serve::ModelSource source,
-                   serve::parse_model_source(name + "=" + folder.string()));
-      source.open = [folder, variant] { return catalog::model_of(folder, variant); };
-      SHOAL_TRY(complete(flags, source));
-      sources.push_back(std::move(source));
-    }
-    SHOAL_TRY(add_specials(folder, found, tasks.catalog.tasks.size(), task, tasks));
-    tasks.catalog.tasks.push_back(std::move(task));
-  }
-  if (tasks.catalog.tasks.empty()) return invalid(flags.catalog + " has no catalog in it");
-  std::set<std::string> names;
-  for (const schedule::Task& task : tasks.catalog.tasks) names.insert(task.name);
-  for (const serve::ModelSource& source : sources) {
-    if (!names.insert(source.name).second) {
-      return invalid("a model and a task, or two models, are called " + source.name);
-    }
-  }
-  return check(tasks.catalog);
+  SHOAL_ASSIGN(const serve::Allowed allowed, serve::parse_budgets("--budget", flags.budgets));
+  return serve::add_tasks(
+      flags.catalog, allowed, [&](serve::ModelSource& source) { return complete(flags, source); },
+      sources, tasks);
 }
 
 // Lets networks be made for the classes that are seen, of the images that are given for that.
@@ -261,41 +120,17 @@ Status add_makers(const ServeFlags& flags, serve::ServerOptions& options) {
   if (flags.special_data.empty()) return {};
   const auto folders = catalog::catalogs_in(flags.catalog);
   if (folders.size() != 1) return invalid("--special-data is for a catalog of one task");
-  SHOAL_ASSIGN(const catalog::Catalog found, catalog::read_catalog(folders[0]));
-  const catalog::Variant widest = found.variants[0];
-  SHOAL_ASSIGN(const LoadedGraph general, catalog::open_variant(folders[0], widest, 1));
-  catalog::SpecialMakerOptions making{.folder = folders[0]};
-  making.how.recipe.data = flags.special_data;
-  making.how.recipe.format = flags.special_format;
-  making.how.cache = cache_folder() / "features";
+  serve::SpecialsOptions specials{.folder = folders[0], .how = {}, .device = [] {
+                                    return shoal::make_device("cpu", {.cpu = {.threads = 1}});
+                                  }};
+  specials.how.recipe.data = flags.special_data;
+  specials.how.recipe.format = flags.special_format;
+  specials.how.cache = cache_folder() / "features";
   if (!flags.preset.empty()) {
-    SHOAL_ASSIGN(making.how.recipe.preprocess,
+    SHOAL_ASSIGN(specials.how.recipe.preprocess,
                  load_preset(config_folder() / "presets", flags.preset));
   }
-  SHOAL_TRY(check(making.how.recipe));
-  making.device = [] { return shoal::make_device("cpu", {.cpu = {.threads = 1}}); };
-  options.tasks.makes = {{.task = 0,
-                          .general = widest.name,
-                          .classes = static_cast<size_t>(fit::classes_of(general.graph)),
-                          .probabilities = gives_probabilities(general.graph)}};
-  const auto maker = std::make_shared<catalog::SpecialMaker>(std::move(making));
-  options.make_special = [maker, widest](
-                             size_t, const std::vector<size_t>& classes,
-                             const std::atomic<bool>& cancel) -> Result<serve::MadeSpecial> {
-    SHOAL_ASSIGN(TemporaryFolder made_in, TemporaryFolder::make());
-    const auto folder = std::make_shared<const TemporaryFolder>(std::move(made_in));
-    const auto file = folder->path() / "special.onnx";
-    SHOAL_ASSIGN(const catalog::Variant made,
-                 maker->make({classes.begin(), classes.end()}, file, &cancel));
-    const schedule::Task task = catalog::as_task({{widest, made}}, "");
-    serve::MadeSpecial special{
-        .option = task.options[1],
-        .network = {.classes = made.special->classes, .threshold = made.special->threshold},
-        .open = [folder, file] { return open_model(file.string()); }};
-    special.option.bytes += task.options[0].bytes;  // both are in memory
-    return special;
-  };
-  return {};
+  return serve::add_specials_maker(specials, options);
 }
 
 // A line for each decision, at once: who looks on sees them.
@@ -361,41 +196,10 @@ Result<serve::ServerOptions> options_of(const ServeFlags& flags) {
 Result<std::unique_ptr<serve::Leadership>> leadership_of(const ServeFlags& flags) {
   if (flags.leader_store.empty()) return std::unique_ptr<serve::Leadership>();
   serve::LeadershipOptions options;
-  SHOAL_ASSIGN(options.store, serve::parse_etcd(flags.leader_store));
-  if (flags.leader_store.find("https://") != std::string::npos) {
-    std::string trusted;
-    if (!flags.leader_trust.empty()) {
-      SHOAL_ASSIGN(trusted, net::read_text(flags.leader_trust));
-    }
-    SHOAL_ASSIGN(net::ContextPtr context, net::make_client_context(trusted));
-    options.store.tls = std::shared_ptr<SSL_CTX>(context.release(), SSL_CTX_free);
-  }
+  SHOAL_ASSIGN(options.store, serve::open_etcd(flags.leader_store, flags.leader_trust));
   options.ttl = std::chrono::milliseconds(static_cast<int64_t>(1e3 * flags.ttl));
   options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   return std::make_unique<serve::Leadership>(std::move(options));
-}
-
-// The devices of this machine, of which one computes.
-serve::DeviceList devices_here(const std::string& used, int threads) {
-  const Machine machine = describe_machine();
-  serve::DeviceList list;
-  const std::string kind_used = used.substr(0, used.find(':'));
-  for (const DeviceKind& kind : device_kinds()) {
-    const bool computes = kind.name == kind_used;
-    if (!computes && !kind.is_local) continue;
-    serve::DeviceEntry& one = list.devices.emplace_back();
-    one = {.name = computes ? used : kind.name,
-           .role = computes ? "computes" : "idle",
-           .kind = kind.name == "cpu" ? machine.processor : kind.summary};
-    if (!computes) continue;
-    one.threads = threads;
-    one.load = machine.load;
-    one.memory_bytes = machine.memory_bytes;
-    one.free_bytes = machine.free_bytes;
-  }
-  std::stable_partition(list.devices.begin(), list.devices.end(),
-                        [](const auto& one) { return one.role == "computes"; });
-  return list;
 }
 
 // What computes: a device of this machine, or a cluster. `devices` is what the page shows of it.
@@ -408,7 +212,7 @@ Result<std::unique_ptr<Device>> open_device(const ServeFlags& flags,
   }
   const int threads =
       flags.device.threads > 0 ? flags.device.threads : static_cast<int>(usable_cores().size());
-  devices = [name = flags.device.device, threads] { return devices_here(name, threads); };
+  devices = [name = flags.device.device, threads] { return serve::devices_here(name, threads); };
   return make_device(flags.device);
 }
 
@@ -460,9 +264,9 @@ void add_leader_flags(Command& command, ServeFlags& flags) {
   Option* store = command.add_option(
       "--leader-store", flags.leader_store,
       "One of several servers answers, the others stand by: etcd, as http://HOST:PORT[,...]/NAME");
-  command.add_option("--ttl", flags.ttl, "Seconds after which another server takes over")
-      ->check(in_range(0.2, 600.0))
-      ->capture_default_str()
+  command
+      .add_setting("--ttl", flags.ttl, "Seconds after which another server takes over",
+                   in_range(0.2, 600.0))
       ->needs(store);
   command
       .add_option("--leader-trust", flags.leader_trust,
@@ -484,11 +288,9 @@ void add_place_flags(Command& command, ServeFlags& flags, Option* catalog) {
   command.add_option("--remote-key", flags.remote_key, "A file with the key that they ask for");
   command.add_option("--remote-trust", flags.remote_trust,
                      "Certificates (PEM) that theirs have to lead to; default: the system's");
-  command
-      .add_option("--remote-timeout", flags.remote_timeout_ms,
-                  "Milliseconds until a request that they do not answer is answered here")
-      ->check(in_range(1, 600'000))
-      ->capture_default_str();
+  command.add_setting("--remote-timeout", flags.remote_timeout_ms,
+                      "Milliseconds until a request that they do not answer is answered here",
+                      in_range(1, 600'000));
   cloud->needs(catalog);
   worker->needs(catalog);
 }
@@ -496,84 +298,64 @@ void add_place_flags(Command& command, ServeFlags& flags, Option* catalog) {
 }  // namespace
 
 void add_serve(Command& app, Action& action) {
-  auto flags = std::make_shared<ServeFlags>();
-  Command* command = app.add_subcommand("serve", "Answer inference requests over HTTP");
-  command->footer(kExamples);
-  command->add_option("models", flags->models,
-                      "ONNX files or zoo:NAME, each as MODEL or NAME=MODEL (default: zoo:digits)");
-  Option* catalog = command->add_option(
-      "--catalog", flags->catalog,
+  const auto [command, flags] = add_command(
+      app, action, "serve", "Answer inference requests over HTTP", kExamples, serve_models);
+  command.add_option("models", flags.models,
+                     "ONNX files or zoo:NAME, each as MODEL or NAME=MODEL (default: zoo:digits)");
+  Option* catalog = command.add_option(
+      "--catalog", flags.catalog,
       "A folder of variants, or of such folders, each of which is a model under its name");
   command
-      ->add_option(
-          "--budget", flags->budgets,
+      .add_option(
+          "--budget", flags.budgets,
           "What variants may cost: energy=J, money=$, memory=MB, latency=MS; day=HOURS that "
           "energy and money last; requests=N that are expected in it")
       ->delimiter(',')
       ->needs(catalog);
   Option* special = command
-                        ->add_option("--special-data", flags->special_data,
-                                     "Images from which networks are made, in the background, for "
-                                     "the classes that are seen")
+                        .add_option("--special-data", flags.special_data,
+                                    "Images from which networks are made, in the background, for "
+                                    "the classes that are seen")
                         ->needs(catalog);
-  command->add_option("--special-format", flags->special_format, "Of these images, as in train")
-      ->capture_default_str()
+  command.add_setting("--special-format", flags.special_format, "Of these images, as in train")
       ->needs(special);
-  add_place_flags(*command, *flags, catalog);
+  add_place_flags(command, flags, catalog);
   command
-      ->add_option("--decision-log", flags->decision_log,
-                   "A file for every decision and its reasons")
+      .add_option("--decision-log", flags.decision_log, "A file for every decision and its reasons")
       ->needs(catalog);
-  command->add_option("--listen", flags->listen, "HOST:PORT, as numbers; port 0: any")
-      ->capture_default_str();
-  command->add_option("--grpc", flags->grpc,
-                      "Answer gRPC, too: HOST:PORT, as numbers; port 0: any");
-  command->add_option("--keys", flags->keys,
-                      "Who may use it: a file of lines NAME KEY [REQUESTS PER SECOND]");
-  command->add_option("--tls-cert", flags->tls_certificates,
-                      "Certificate (PEM), with those that vouch for it after it");
-  command->add_option("--tls-key", flags->tls_key, "Its key (PEM)");
-  add_leader_flags(*command, *flags);
-  Option* device = add_device_to(*command, flags->device.device, "What computes");
-  flags->plan.add_cluster_to(*command)->excludes(device);
-  command
-      ->add_option("--threads", flags->device.threads,
-                   "Threads of the device, and batches at a time; 0: one per core")
-      ->check(in_range(0, 1024))
-      ->capture_default_str();
-  command->add_option("--tune", flags->device.tune, "How kernels are chosen: off, fast or full")
-      ->check(one_of({"off", "fast", "full"}))
-      ->capture_default_str();
-  command->add_option("--preset", flags->preset,
-                      "How pictures are prepared: imagenet, digits, ...");
-  command->add_option("--labels", flags->labels, "Names of the classes, one a line");
-  command
-      ->add_option("--max-batch", flags->max_batch,
-                   "Items of a batch; 1: no batches; 0: as long as larger ones are faster")
-      ->check(in_range(0, 1024))
-      ->capture_default_str();
-  command
-      ->add_option("--max-delay", flags->max_delay_us,
-                   "Microseconds that a request waits for others to share its batch")
-      ->check(in_range(0, 10'000'000))
-      ->capture_default_str();
-  command->add_option("--max-waiting", flags->max_waiting, "Requests of a model that may wait")
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str();
-  command
-      ->add_option("--max-wait", flags->max_wait_ms,
-                   "Milliseconds that a request may have to wait; otherwise it is refused")
-      ->check(in_range(1, 3'600'000))
-      ->capture_default_str();
-  command->add_option("--max-connections", flags->max_connections, "Connections at a time")
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str();
-  command->add_option("--max-body", flags->max_body_mb, "Megabytes of a request")
-      ->check(in_range(1, 8192))
-      ->capture_default_str();
-  command->add_flag("--triton-metrics", flags->triton_metrics,
-                    "Have all of Triton's names in /metrics, also those that promtool objects to");
-  command->callback([flags, &action] { action = [flags] { return serve_models(*flags); }; });
+  command.add_setting("--listen", flags.listen, "HOST:PORT, as numbers; port 0: any");
+  command.add_option("--grpc", flags.grpc, "Answer gRPC, too: HOST:PORT, as numbers; port 0: any");
+  command.add_option("--keys", flags.keys,
+                     "Who may use it: a file of lines NAME KEY [REQUESTS PER SECOND]");
+  command.add_option("--tls-cert", flags.tls_certificates,
+                     "Certificate (PEM), with those that vouch for it after it");
+  command.add_option("--tls-key", flags.tls_key, "Its key (PEM)");
+  add_leader_flags(command, flags);
+  Option* device = add_device_to(command, flags.device.device, "What computes");
+  flags.plan.add_cluster_to(command)->excludes(device);
+  command.add_setting("--threads", flags.device.threads,
+                      "Threads of the device, and batches at a time; 0: one per core",
+                      in_range(0, 1024));
+  command.add_setting("--tune", flags.device.tune, "How kernels are chosen: off, fast or full",
+                      one_of({"off", "fast", "full"}));
+  command.add_option("--preset", flags.preset, "How pictures are prepared: imagenet, digits, ...");
+  command.add_option("--labels", flags.labels, "Names of the classes, one a line");
+  command.add_setting("--max-batch", flags.max_batch,
+                      "Items of a batch; 1: no batches; 0: as long as larger ones are faster",
+                      in_range(0, 1024));
+  command.add_setting("--max-delay", flags.max_delay_us,
+                      "Microseconds that a request waits for others to share its batch",
+                      in_range(0, 10'000'000));
+  command.add_setting("--max-waiting", flags.max_waiting, "Requests of a model that may wait",
+                      in_range(1, 1 << 20));
+  command.add_setting("--max-wait", flags.max_wait_ms,
+                      "Milliseconds that a request may have to wait; otherwise it is refused",
+                      in_range(1, 3'600'000));
+  command.add_setting("--max-connections", flags.max_connections, "Connections at a time",
+                      in_range(1, 1 << 20));
+  command.add_setting("--max-body", flags.max_body_mb, "Megabytes of a request", in_range(1, 8192));
+  command.add_flag("--triton-metrics", flags.triton_metrics,
+                   "Have all of Triton's names in /metrics, also those that promtool objects to");
 }
 
 }  // namespace shoal::cli

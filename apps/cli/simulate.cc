@@ -4,7 +4,7 @@
 #include "cli.h"
 #include "cluster/day.h"
 #include "planning.h"
-#include "shoal/base/latency_recorder.h"
+#include "shoal/plan/stream/straggler_latencies.h"
 #include "streaming.h"
 #include "table.h"
 
@@ -52,24 +52,12 @@ Outcome simulate_stream(const Flags& flags, plan::ClusterProfile cluster) {
                 stream.wire_bytes / static_cast<double>(stream.answered.size()));
 }
 
-LatencyRecorder recorded(const std::vector<double>& seconds) {
-  LatencyRecorder latencies;
-  for (double one : seconds) latencies.add(1e3 * one);
-  return latencies;
-}
-
 // The plan as it is, and as it would be if readers waited for all that is not lost.
 Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
   constexpr size_t kRequests = 1000;
-  constexpr double kForEver = 1e9;
   const plan::Prediction& best = planned.best();
-  const auto run = [&](double wait) {
-    const plan::ScheduledPlan turn = best.scheduled.with_wait(wait);
-    return recorded(plan::simulate_stream(std::span(&turn, 1), planned.cluster, kRequests, 1,
-                                          {flags.seed, flags.stragglers})
-                        .latencies);
-  };
-  const LatencyRecorder first = run(best.plan().wait_seconds), all = run(kForEver);
+  const auto [first, all] =
+      plan::simulate_stragglers(best, planned.cluster, kRequests, {flags.seed, flags.stragglers});
   if (flags.json) {
     const Json result = {{"model", planned.model},
                          {"plan", best.name},
@@ -85,8 +73,9 @@ Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
     return {};
   }
   Table table({"model", "plan", "", "mean ms", "p50", "p99"});
-  const auto add = [&](const std::string& model, const std::string& name, const char* how,
-                       const auto& cell) {
+  const auto add = [&, &first = first, &all = all](const std::string& model,
+                                                   const std::string& name, const char* how,
+                                                   const auto& cell) {
     table.add({model, name, how, cell(first.mean(), all.mean()),
                cell(first.quantile(0.5), all.quantile(0.5)),
                cell(first.quantile(0.99), all.quantile(0.99))});

@@ -31,23 +31,30 @@ std::string together(const plan::Segment& segment) {
 
 }  // namespace
 
-Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster) {
-  return make_planned_stream(flags, [&](const Graph&) { return std::move(cluster); });
-}
-
-Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of) {
+plan::StreamOptions stream_options(const PlanFlags& flags) {
   plan::StreamOptions options;
   options.excluded = flags.excluded;
   options.survive = flags.survive;
   options.wait_seconds = flags.wait_ms / 1e3;
   options.stages = flags.split == "any" || flags.split == "stages";
   options.replicas = flags.split == "any" || flags.split == "replicas";
+  return options;
+}
+
+bool is_forced(const PlanFlags& flags) {
+  return flags.split == "stages" || flags.split == "replicas";
+}
+
+Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster) {
+  return make_planned_stream(flags, [&](const Graph&) { return std::move(cluster); });
+}
+
+Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of) {
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
   SHOAL_ASSIGN(Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
-  const bool forced = flags.split == "stages" || flags.split == "replicas";
-  SHOAL_ASSIGN(auto made,
-               plan::compare_streams(std::move(graph), std::move(cluster), options, forced));
+  SHOAL_ASSIGN(auto made, plan::compare_streams(std::move(graph), std::move(cluster),
+                                                stream_options(flags), is_forced(flags)));
   return PlannedStream{std::move(made), flags.model};
 }
 

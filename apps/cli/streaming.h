@@ -13,6 +13,10 @@ struct PlannedStream : plan::StreamComparison {
   std::string model;
 };
 
+// What the flags ask for, and whether plans for one worker are left out.
+plan::StreamOptions stream_options(const PlanFlags& flags);
+bool is_forced(const PlanFlags& flags);
+
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of);
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster);
 

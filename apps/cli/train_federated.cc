@@ -2,12 +2,11 @@
 #include <chrono>
 #include <cstdio>
 
-#include "apps/flags/json.h"
 #include "exit_codes.h"
+#include "facts.h"
 #include "shoal/base/machine.h"
 #include "shoal/federated/simulation.h"
 #include "shoal/train_cluster/train_cluster.h"
-#include "table.h"
 #include "train/cancel_on_signals.h"
 #include "train/train_flags.h"
 
@@ -17,47 +16,35 @@ namespace {
 using federated::Figures;
 using federated::RoundReport;
 
-double peak_mb() { return static_cast<double>(peak_memory_bytes()) / (1 << 20); }
-
-Json to_json(const federated::Outcome& outcome, const FederatedFlags& flags, double seconds) {
+std::vector<Fact> facts_of(const federated::Outcome& outcome, const FederatedFlags& flags,
+                           double seconds) {
   const Figures& figures = outcome.figures;
   Json top1s = Json::array();
   for (const RoundReport& round : figures.history) {
     top1s.push_back(round.top1 < 0 ? Json(nullptr) : Json(round.top1));
   }
-  return {{"rounds", figures.rounds},
-          {"top1", figures.evaluation.top1()},
+  return {{"rounds", figures.rounds, "rounds"},
+          {"loss", figures.loss, "loss", 4},
+          {"top1", figures.evaluation.top1(), "held-out top-1", 2, " %"},
+          {"invited", figures.invited, "invited"},
+          {"reported", figures.reported, "reported"},
+          {"stragglers", figures.stragglers, "stragglers"},
+          {"left", figures.left, "left"},
+          counted("bytes", figures.bytes, "bytes"),
+          {"seconds", seconds, "seconds", 1},
+          {"peak_rss_mb", static_cast<double>(peak_memory_bytes()) / (1 << 20), "peak RSS MB", 1},
           {"best_top1", figures.best_top1},
-          {"loss", figures.loss},
           {"strategy", flags.strategy},
           {"clients", flags.options.population.clients},
           {"per_round", flags.options.per_round},
-          {"invited", figures.invited},
-          {"reported", figures.reported},
-          {"stragglers", figures.stragglers},
-          {"left", figures.left},
           {"failed", figures.failed},
-          {"bytes", figures.bytes},
           {"codec", std::string(learn::name_of(figures.codec))},
           {"report_bytes", figures.report_bytes},
-          {"seconds", seconds},
           {"virtual_seconds", figures.virtual_seconds},
           {"training_share", figures.training_share},
           {"bookkeeping_share", figures.bookkeeping_share},
-          {"peak_rss_mb", peak_mb()},
           {"weights_sha256", train_cluster::sha256_of(outcome.weights)},
           {"top1_by_round", top1s}};
-}
-
-void print(const Figures& figures, double seconds) {
-  Table table({"rounds", "loss", "held-out top-1", "invited", "reported", "stragglers", "left",
-               "bytes", "seconds", "peak RSS MB"});
-  table.add({std::to_string(figures.rounds), fixed(figures.loss, 4),
-             fixed(figures.evaluation.top1(), 2) + " %", std::to_string(figures.invited),
-             std::to_string(figures.reported), std::to_string(figures.stragglers),
-             std::to_string(figures.left), with_commas(static_cast<long long>(figures.bytes)),
-             fixed(seconds, 1), fixed(peak_mb(), 1)});
-  table.print();
 }
 
 void show(const RoundReport& round) {
@@ -88,8 +75,7 @@ Outcome train_federated(const TrainFlags& flags) {
                        {.on_round = show, .cancelled = [cancel] { return cancel->load(); }});
   if (!outcome.ok()) return fail(Doing::kTrain, outcome.status());
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  flags.json ? print_json(to_json(*outcome, flags.federated, taken.count()))
-             : print(outcome->figures, taken.count());
+  print_facts(facts_of(*outcome, flags.federated, taken.count()), flags.json);
   if (cancel->load()) return {Exit::kInterrupted, "interrupted; nothing was written"};
   return require_accuracy(outcome->figures.evaluation.top1(), flags.min_top1);
 }

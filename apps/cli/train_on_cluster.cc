@@ -123,7 +123,7 @@ Outcome train_on_cluster(const TrainFlags& flags) {
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
   PlanFlags cluster;
   cluster.network = flags.together.network;
-  SHOAL_OR_EXIT(const auto access, Exit::kNetwork, ClusterAccess::open(cluster));
+  SHOAL_OR_EXIT(const auto access, Exit::kNetwork, open_access(cluster));
   const std::atomic<bool>* const cancel = cancel_on_signals();
   StepLine line(options);
   options.on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); };

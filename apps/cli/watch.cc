@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +17,7 @@
 #include "model.h"
 #include "placed_streams.h"
 #include "progress.h"
-#include "shoal/delta/delta_device.h"
-#include "shoal/watch/key_frames.h"
+#include "shoal/watch/looks.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
 #include "train/cancel_on_signals.h"
@@ -63,51 +61,38 @@ void add_to(WatchFlags& f, Command& command) {
   f.model.model.clear();  // the model that needs no file is no detector
   command.add_option("--model", f.model.model, "A detector: ONNX file; zoo:scene has its own");
   f.model.add_computing_to(command);
-  command.add_option("--head", f.head, "What its outputs mean, if their shapes do not say it")
-      ->check(one_of(detect::head_names()));
-  command.add_option("--gate", f.gate, "auto: do not look at frames in which nothing changed")
-      ->check(one_of({"auto", "off"}))
-      ->capture_default_str();
+  command.add_option("--head", f.head, "What its outputs mean, if their shapes do not say it",
+                     one_of(detect::head_names()));
+  command.add_setting("--gate", f.gate, "auto: do not look at frames in which nothing changed",
+                      one_of({"auto", "off"}));
+  command.add_setting("--agreement", f.options.gate_options.agreement,
+                      "F1 with a detector that looks at every frame, for --gate auto",
+                      in_range(0.0, 1.0));
   command
-      .add_option("--agreement", f.options.gate_options.agreement,
-                  "F1 with a detector that looks at every frame, for --gate auto")
-      ->check(in_range(0.0, 1.0))
-      ->capture_default_str();
+      .add_setting("--delta", f.delta,
+                   "auto, or a threshold: compute only what changed; 0: exactly")
+      ->check(parsed_by(parse_delta));
   command
-      .add_option("--delta", f.delta, "auto, or a threshold: compute only what changed; 0: exactly")
-      ->check([](const std::string& text) {
-        const auto threshold = parse_delta(text);
-        return threshold.ok() ? std::string() : std::string(threshold.status().message());
-      })
-      ->capture_default_str();
-  command
-      .add_option(
+      .add_setting(
           "--key-frames", f.key_frames,
           "auto, or one in N frames: features of the others are those of the last one, "
           "moved by what is seen to move; with :async they are computed meanwhile, with :sparse "
           "only where the image has changed")
-      ->check([](const std::string& text) {
-        const auto options = keyframe::parse_key_frames(text);
-        return options.ok() ? std::string() : std::string(options.status().message());
-      })
-      ->capture_default_str();
-  command
-      .add_option("--motion", f.motion,
-                  "What moves features between key frames: flow, or the vectors of a video's codec "
-                  "where it has them")
-      ->check(one_of({"flow", "codec"}))
-      ->capture_default_str();
+      ->check(parsed_by(keyframe::parse_key_frames));
+  command.add_setting(
+      "--motion", f.motion,
+      "What moves features between key frames: flow, or the vectors of a video's codec "
+      "where it has them",
+      one_of({"flow", "codec"}));
   command.add_flag("--rect", f.rectangular,
                    "Compute only the part of the network's input that the image fills");
   command.add_flag("--track", f.options.track, "Follow objects: boxes have an id");
   command.add_option("--frames", f.options.frames,
                      "Only the first N frames of each source; 0: all");
-  command.add_option("--score", f.options.suppression.least_score, "The least score of a box")
-      ->check(in_range(0.0, 1.0))
-      ->capture_default_str();
-  command.add_option("--timeout", f.timeout, "Seconds without a frame until a video has stalled")
-      ->check(in_range(0.1, 3600.0))
-      ->capture_default_str();
+  command.add_setting("--score", f.options.suppression.least_score, "The least score of a box",
+                      in_range(0.0, 1.0));
+  command.add_setting("--timeout", f.timeout, "Seconds without a frame until a video has stalled",
+                      in_range(0.1, 3600.0));
   f.outputs.add_to(command);
   f.plan.add_cluster_to(command);
   f.place.add_to(command);
@@ -147,69 +132,32 @@ Result<std::vector<std::unique_ptr<watch::FrameSource>>> open_sources(
   return all;
 }
 
-// What looks at frames.
-struct Looking {
-  std::vector<std::unique_ptr<Device>> devices = {};
-  DeltaDevice* delta = nullptr;
-  std::optional<PlacedStreams> placed = {};
-  std::vector<detect::Detector> detectors = {};  // one for all streams, or for each
-  std::vector<std::shared_ptr<const keyframe::Pipeline>> pipelines =
-      {};                                                          // of key frames, if they are
-  std::vector<std::function<void(const watch::Frame&)>> see = {};  // theirs
-
-  // Of the multiply-accumulates of a look at a source, those that were computed.
-  double computed_share(size_t source) const {
-    if (!pipelines.empty()) return pipelines[source]->macs_share();
-    return delta != nullptr ? delta->statistics().macs_share() : 1;
+// A device for all streams, or one for each, where they are placed.
+Result<std::vector<std::unique_ptr<Device>>> open_devices(const WatchFlags& flags,
+                                                          std::optional<PlacedStreams>& placed) {
+  const bool delta = parse_delta(flags.delta)->has_value();
+  if (flags.place.is_whole(flags.plan, flags.sources.size(), delta)) {
+    return placed.emplace(flags.sources, flags.place).open_devices(flags.plan);
   }
-};
-
-// A device for all streams, or one for each.
-Result<Looking> open_devices(const WatchFlags& flags) {
-  Looking looking;
-  const auto threshold = *parse_delta(flags.delta);
-  if (flags.place.is_whole(flags.plan, flags.sources.size(), threshold.has_value())) {
-    looking.placed.emplace(flags.sources, flags.place);
-    SHOAL_ASSIGN(looking.devices, looking.placed->open_devices(flags.plan));
-    return looking;
-  }
-  const bool on_cluster = flags.plan.is_on_cluster();
-  SHOAL_ASSIGN(auto device,
-               on_cluster ? open_cluster_device(flags.plan) : make_device(flags.model));
-  if (threshold) {
-    auto made = std::make_unique<DeltaDevice>(std::move(device), DeltaOptions{*threshold});
-    looking.delta = made.get();
-    device = std::move(made);
-  }
-  looking.devices.push_back(std::move(device));
-  return looking;
+  std::vector<std::unique_ptr<Device>> devices;
+  SHOAL_ASSIGN(devices.emplace_back(), flags.plan.is_on_cluster() ? open_cluster_device(flags.plan)
+                                                                  : make_device(flags.model));
+  return devices;
 }
 
-// What a delta device has accumulated, and key frames, are of one stream: each has a detector of
-// its own there.
-Status open_detectors(const WatchFlags& flags, Looking& looking) {
+Result<watch::Looks> open_looks(const WatchFlags& flags,
+                                std::vector<std::unique_ptr<Device>> devices) {
   SHOAL_ASSIGN(const Model model, open_detector_of(flags));
-  const auto head = detect::find_head(flags.head);
-  const auto key_frames = *keyframe::parse_key_frames(flags.key_frames);
-  const bool one_each = looking.delta != nullptr || looking.placed || key_frames;
-  for (size_t i = 0; i < (one_each ? flags.sources.size() : 1); ++i) {
-    Device& device = *looking.devices[std::min(i, looking.devices.size() - 1)];
-    if (key_frames) {
-      SHOAL_ASSIGN(auto one, watch::open_key_frame_detector(model, device, *key_frames, head));
-      looking.detectors.push_back(std::move(one.detector));
-      looking.pipelines.push_back(std::move(one.pipeline));
-      looking.see.push_back(std::move(one.see));
-      continue;
-    }
-    SHOAL_ASSIGN(auto one, flags.rectangular
-                               ? detect::Detector::open_rectangular(model, device, head)
-                               : detect::Detector::open(model, device, head));
-    looking.detectors.push_back(std::move(one));
-  }
-  return {};
+  return watch::Looks::open(model, std::move(devices), flags.sources.size(),
+                            {.head = detect::find_head(flags.head),
+                             .delta = *parse_delta(flags.delta),
+                             .key_frames = *keyframe::parse_key_frames(flags.key_frames),
+                             .motion = flags.motion == "codec",
+                             .rectangular = flags.rectangular});
 }
 
-void print(const watch::StreamResults& results, const WatchOutputs& outputs, const Looking& looking,
+void print(const watch::StreamResults& results, const WatchOutputs& outputs,
+           const watch::Looks& looks, const std::optional<PlacedStreams>& placed,
            const WatchFlags& flags) {
   const watch::WatchResult& all = results.all;
   if (!flags.json) {
@@ -218,34 +166,29 @@ void print(const watch::StreamResults& results, const WatchOutputs& outputs, con
     return;
   }
   Json each = Json::array();
-  double looks = 0, computed = 0;  // by all sources
   for (size_t i = 0; i < results.each.size(); ++i) {
-    const watch::WatchResult& result = results.each[i];
-    const double share = looking.computed_share(i);
-    const auto looked = static_cast<double>(result.frames - result.skipped);
-    looks += looked;
-    computed += looked * share;
-    Json one = to_json(result, share);
+    Json one = to_json(results.each[i], looks.computed_share(i));
     one["source"] = flags.sources[i];
     if (outputs.has_activity()) one.update(outputs.places(i));
-    if (looking.placed) one["place"] = looking.placed->to_json(i);
+    if (placed) one["place"] = placed->to_json(i);
     each.push_back(one);
   }
-  Json json = to_json(all, looks > 0 ? computed / looks : 1);
+  Json json = to_json(all, looks.computed_share(results.each));
   json["sources"] = each;
   std::printf("%s\n", json.dump().c_str());
 }
 
-watch::WatchOptions options_of(const WatchFlags& flags, const Looking& looking) {
+watch::WatchOptions options_of(const WatchFlags& flags, bool placed) {
   watch::WatchOptions options = flags.options;
   options.gate = flags.gate == "auto";
   options.track = options.track || flags.outputs.wants_activity();
-  options.at_once = looking.placed.has_value();
+  options.at_once = placed;
   if (flags.plan.is_on_cluster()) options.detector_timeout = kDetectorTimeout;
   return options;
 }
 
-Outcome watch_and_print(const WatchFlags& flags) {
+Outcome watch_and_print(WatchFlags& flags) {
+  flags.plan.local_device = flags.model.device;
   if (flags.delta != "off" && flags.key_frames != "off") {
     return fail(Exit::kUsage, invalid("--delta and --key-frames exclude each other"));
   }
@@ -259,23 +202,15 @@ Outcome watch_and_print(const WatchFlags& flags) {
   if (!together.ok()) return fail(Exit::kUsage, together);
   const std::atomic<bool>* const cancel = cancel_on_signals();
   SHOAL_OR_EXIT(const auto sources, Exit::kUsage, open_sources(flags, cancel));
-  auto opened = open_devices(flags);
-  if (!opened.ok()) {
-    const Status& why = opened.status();
+  std::optional<PlacedStreams> placed;
+  auto devices = open_devices(flags, placed);
+  if (!devices.ok()) {
+    const Status& why = devices.status();
     return fail(flags.plan.is_on_cluster() ? exit_of(Doing::kConnect, why) : Exit::kDevice, why);
   }
-  Looking& looking = *opened;
-  if (const Status status = open_detectors(flags, looking); !status.ok()) {
-    return fail(Exit::kModel, status);
-  }
-  std::vector<detect::Detector>& detectors = looking.detectors;
-  std::vector<watch::Stream> streams;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    streams.push_back({sources[i].get(), &detectors[std::min(i, detectors.size() - 1)], {}});
-    if (flags.motion == "codec" && !looking.see.empty()) streams.back().see = looking.see[i];
-  }
+  SHOAL_OR_EXIT(watch::Looks looks, Exit::kModel, open_looks(flags, *std::move(devices)));
   SHOAL_OR_EXIT(const auto outputs, Exit::kUsage,
-                WatchOutputs::open(flags.outputs, flags.sources, detectors.front().head(),
+                WatchOutputs::open(flags.outputs, flags.sources, looks.head(),
                                    flags.outputs.jsonl.empty() && !flags.json));
   std::optional<ProgressBar> bar;
   // Of several sources one that does not answer would hold up the rest.
@@ -284,31 +219,28 @@ Outcome watch_and_print(const WatchFlags& flags) {
   const watch::WatchCallbacks callbacks{
       .on_frame = [&](const watch::FrameAnswer& answer) -> Status {
         if (bar) bar->at(answer.frame + 1, "");
-        if (looking.placed) looking.placed->note(answer);
+        if (placed) placed->note(answer);
         return outputs->add(answer);
       },
       .on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); },
       .cancel = cancel};
-  const auto results = watch::watch_all(streams, options_of(flags, looking), callbacks);
+  const auto results =
+      watch::watch_all(looks.streams(sources), options_of(flags, placed.has_value()), callbacks);
   bar.reset();
   const Status finished = outputs->finish();  // also where watching failed: who listens must know
   if (!results.ok()) return fail(Exit::kUsage, results.status());
   if (!finished.ok()) return fail(Exit::kUsage, finished);
-  print(*results, *outputs, looking, flags);
+  print(*results, *outputs, looks, placed, flags);
   return {};
 }
 
 }  // namespace
 
 void add_watch(Command& app, Action& action) {
-  auto flags = std::make_shared<WatchFlags>();
-  Command* command = app.add_subcommand("watch", "Find and follow objects in a video or in images");
-  command->footer(kExamples);
-  add_to(*flags, *command);
-  command->callback([flags, &action] {
-    flags->plan.local_device = flags->model.device;
-    action = [flags] { return watch_and_print(*flags); };
-  });
+  const auto [command, flags] =
+      add_command(app, action, "watch", "Find and follow objects in a video or in images",
+                  kExamples, watch_and_print);
+  add_to(flags, command);
 }
 
 }  // namespace shoal::cli

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "shoal/base/time_text.h"
+
 namespace shoal {
 namespace {
 
@@ -37,6 +39,12 @@ TEST(NumberText, GivesBytesInTheLargestUnitBelowThem) {
 TEST(NumberText, GivesLessThanASecondInMilliseconds) {
   EXPECT_EQ(in_seconds(0.0035), "3.5 ms");
   EXPECT_EQ(in_seconds(1.25), "1.25 s");
+}
+
+TEST(TimeText, IsInUtc) {
+  using std::chrono::system_clock;
+  EXPECT_EQ(in_utc(system_clock::from_time_t(0)), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(in_utc(system_clock::from_time_t(1'709'251'199)), "2024-02-29T23:59:59Z");
 }
 
 }  // namespace

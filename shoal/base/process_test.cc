@@ -9,6 +9,8 @@
 #include <set>
 #include <thread>
 
+#include "shoal/base/process_stop.h"
+
 namespace shoal {
 namespace {
 
@@ -81,6 +83,23 @@ TEST(Process, GetsSignals) {
   process->send_signal(SIGINT);
   EXPECT_EQ(process->wait(), 128 + SIGINT);
   process->send_signal(SIGINT);  // reaped: nobody else's process gets it
+}
+
+TEST(ProcessStop, EndsAProcessBeforeAndAfterItStarts) {
+  constexpr int kBySigterm = 128 + SIGTERM;
+  for (const bool before : {true, false}) {
+    ProcessStop stop;
+    EXPECT_FALSE(stop.asked());
+    if (before) stop.ask();
+    auto sleeping = Process::start({"/bin/sleep", "1000"}, {});
+    ASSERT_TRUE(sleeping.ok());
+    stop.concerns(*sleeping);
+    if (!before) stop.ask();
+    EXPECT_TRUE(stop.asked());
+    EXPECT_EQ(sleeping->wait(), kBySigterm);
+    stop.is_over();
+    stop.ask();  // nobody is concerned
+  }
 }
 
 TEST(Process, SeesTheEnvironmentItIsGiven) {

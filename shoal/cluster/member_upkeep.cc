@@ -6,6 +6,9 @@
 #include "messages.pb.h"
 #include "shoal/cluster/greeting.h"
 #include "shoal/cluster/message_io.h"
+#include "shoal/net/enrol/enrolment.h"
+#include "shoal/net/tls/membership.h"
+#include "shoal/net/tls/tls.h"
 
 namespace shoal::cluster {
 namespace {
@@ -58,6 +61,22 @@ std::vector<MemberVisit> visit_workers(const ClusterFolder& folder,
     visit.renewed = visit.status.ok();
   }
   return visits;
+}
+
+Result<std::vector<MemberVisit>> visit_workers(const ClusterFolder& folder,
+                                               const UpkeepOptions& options) {
+  SHOAL_ASSIGN(const auto workers, folder.workers());
+  net::TlsOptions tls;
+  SHOAL_ASSIGN(tls.membership, folder.membership());
+  SHOAL_ASSIGN(const auto transport, net::make_tls_transport(tls.membership->identity(), tls));
+  return visit_workers(folder, workers, *transport, options);
+}
+
+Status renew_by_asking(const ClusterFolder& folder, net::Deadline deadline) {
+  SHOAL_ASSIGN(const auto membership, folder.membership());
+  SHOAL_ASSIGN(const std::string address, net::joined_at(folder.path() / "coordinator"));
+  SHOAL_ASSIGN(std::string certificate, net::ask_for_renewal(membership, address, deadline));
+  return membership->renew(std::move(certificate));
 }
 
 void renew_due_workers(const ClusterFolder& folder, net::Transport& transport) {

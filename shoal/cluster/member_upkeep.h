@@ -30,6 +30,14 @@ std::vector<MemberVisit> visit_workers(const ClusterFolder& folder,
                                        const std::vector<ListedWorker>& workers,
                                        net::Transport& transport, const UpkeepOptions& options);
 
+// All that the folder lists, over TLS.
+Result<std::vector<MemberVisit>> visit_workers(const ClusterFolder& folder,
+                                               const UpkeepOptions& options);
+
+// A member that does not hold the authority asks it, where this folder joined the cluster, for
+// another certificate. Fails as net::ask_for_renewal() does, and where that place is not known.
+Status renew_by_asking(const ClusterFolder& folder, net::Deadline deadline);
+
 // For every program of the owner that uses the cluster: renews the workers whose time has come.
 // Meets nobody if there are none. What fails is tried again the next time.
 void renew_due_workers(const ClusterFolder& folder, net::Transport& transport);

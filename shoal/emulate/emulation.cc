@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "shoal/base/atomic_file.h"
 #include "shoal/emulate/faulty_transport.h"
 #include "shoal/emulate/links.h"
+#include "shoal/emulate/lying_device.h"
 #include "shoal/plan/plan.h"
 
 namespace shoal::emulate {
@@ -86,6 +88,25 @@ Result<std::function<void(int)>> Emulation::fault_hook(const std::string& worker
   SHOAL_ASSIGN(const auto holds, breakpoint());
   return std::function<void(int)>(
       [holds, number = shared->number_of(worker)](int point) { holds->hit(number, point); });
+}
+
+Result<WorkerDevices> devices_of(const Emulation& emulation, const std::string& worker,
+                                 Device& device, Device& learner) {
+  std::vector<std::unique_ptr<Device>> made;
+  Device *used = &device, *learns = &learner;
+  const auto replace = [&](Device*& by, std::unique_ptr<Device> other) {
+    by = other.get();
+    made.push_back(std::move(other));
+  };
+  if (emulation.is_on()) {
+    SHOAL_ASSIGN(const DevicePace pace, emulation.pace_of(worker));
+    replace(learns, make_paced_device(learner, pace));
+    replace(used, make_paced_device(device, pace));
+  }
+  if (const uint64_t every = emulation.lies_of(worker); every > 0) {
+    replace(used, make_lying_device(*used, every));
+  }
+  return WorkerDevices{*used, *learns, std::move(made)};
 }
 
 std::chrono::milliseconds heartbeat_of(const plan::ClusterProfile& cluster, double dilation,

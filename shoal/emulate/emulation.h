@@ -59,6 +59,18 @@ struct Emulation {
   Result<std::function<void(int point)>> fault_hook(const std::string& worker) const;
 };
 
+// The devices of a worker as the emulated cluster has them: as slow as theirs, and lying where it
+// lies.
+struct WorkerDevices {
+  Device& device;                                  // that computes
+  Device& learner;                                 // that trains
+  std::vector<std::unique_ptr<Device>> made = {};  // what these are, unless they were given
+};
+// Both as they were given where nothing is emulated. Fails as pace_of(). REQUIRES: both outlive the
+// result.
+Result<WorkerDevices> devices_of(const Emulation& emulation, const std::string& worker,
+                                 Device& device, Device& learner);
+
 // Returns the heartbeat interval of channels whose interval would be `beat` in the emulated world.
 // It is as much slower as everything is, and ten times as slow where there are radios: a worker
 // that waits for its turn in the air is silent for long without being gone.

@@ -54,6 +54,22 @@ TEST_F(Emulated, PaceFollowsDilationAndSlowness) {
   EXPECT_EQ(pace->dilation(), 20);
 }
 
+TEST_F(Emulated, WorkersHaveTheDevicesOfTheirCluster) {
+  const auto device = make_reference_device(), learner = make_reference_device();
+  const auto real = devices_of({}, "right", *device, *learner);
+  EXPECT_EQ(&real->device, device.get());
+  EXPECT_EQ(&real->learner, learner.get());
+  const auto paced = devices_of(emulation_, "right", *device, *learner);
+  ASSERT_TRUE(paced.ok()) << paced.status().message();
+  EXPECT_NE(&paced->device, device.get());
+  EXPECT_NE(&paced->learner, learner.get());
+  EXPECT_EQ(paced->made.size(), 2u);
+  ASSERT_TRUE(emulation_.let_lie("right", 1).ok());
+  EXPECT_EQ(devices_of(emulation_, "right", *device, *learner)->made.size(), 3u);
+  EXPECT_EQ(devices_of(emulation_, "left", *device, *learner)->made.size(), 2u);
+  EXPECT_FALSE(devices_of(emulation_, "stranger", *device, *learner).ok());
+}
+
 TEST_F(Emulated, FaultsAreThereOnceTheyWereMade) {
   EXPECT_EQ(*emulation_.faults(), nullptr);
   EXPECT_FALSE(*emulation_.fault_hook("left"));

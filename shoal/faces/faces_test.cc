@@ -12,6 +12,7 @@
 #include "shoal/faces/database.h"
 #include "shoal/faces/embedder.h"
 #include "shoal/faces/evaluation.h"
+#include "shoal/faces/face_networks.h"
 #include "shoal/faces/pairs.h"
 #include "shoal/faces/recogniser.h"
 #include "shoal/zoo/embedded.h"
@@ -265,6 +266,41 @@ TEST(ParsePairs, ReadsLinesAndRefusesOthers) {
     EXPECT_EQ(refused.status().code(), Code::kCorrupt);
     EXPECT_NE(refused.status().message().find(bad), std::string::npos);
   }
+}
+
+TEST(FaceNetworks, AreKnownByTheirFile) {
+  const auto folder = TemporaryFolder::make();
+  const auto model = folder->path() / "m", file = folder->path() / "people";
+  std::ofstream(model) << "a network";
+  const uint64_t number = *number_of(model);
+  FaceDatabase database(number);
+  ASSERT_TRUE(database.enrol("Ada", Embedding{1, 0}).ok());
+  ASSERT_TRUE(save(database, file).ok());
+  EXPECT_EQ(*load_database(file, number), database);
+  std::ofstream(model) << "another network";
+  EXPECT_EQ(load_database(file, *number_of(model)).status().message(),
+            file.string() + " has embeddings of another network");
+  EXPECT_EQ(number_of(folder->path() / "nothing").status().code(), Code::kNotFound);
+  std::ofstream(file) << "a,b,same\nx,y,1\n";
+  EXPECT_EQ(*read_pairs(file), (std::vector<NamedPair>{{"x", "y", true}}));
+  EXPECT_FALSE(read_pairs(folder->path() / "nothing").ok());
+}
+
+TEST(FaceNetworks, TakeAnImageForAFaceWithoutADetector) {
+  auto networks =
+      FaceNetworks::open(make_reference_device(), *open_model("zoo:convnet"), nullptr, 2);
+  ASSERT_TRUE(networks.ok()) << networks.status().message();
+  const FaceReader reader = networks->reader(0.5F);
+  EXPECT_EQ(reader.detector, nullptr);
+  EXPECT_EQ(reader.embedder, &networks->embedder());
+  EXPECT_EQ(reader.least_score, 0.5F);
+  EXPECT_EQ(networks->embedder().stage_macs().size(), 3u);
+  const Tensor image({DType::kU8, {40, 30, 3}});
+  EXPECT_EQ(reader.faces(image)->size(), 1u);
+  const Model no_detector = *open_model("zoo:lenet5");
+  EXPECT_FALSE(
+      FaceNetworks::open(make_reference_device(), *open_model("zoo:convnet"), &no_detector, 0)
+          .ok());
 }
 
 // Digits stand for people: each person's pictures are the same digit.

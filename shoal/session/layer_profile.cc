@@ -95,4 +95,46 @@ Result<LayerProfile> profile_layers(Session& session, const Session::Tensors& in
   return recording.profile();
 }
 
+int64_t LayerProfile::macs() const {
+  int64_t sum = 0;
+  for (const LayerTime& layer : layers) sum += layer.macs;
+  return sum;
+}
+
+double LayerProfile::total_ms() const {
+  double sum = 0;
+  for (const LayerTime& layer : layers) sum += layer.median_ms;
+  return sum;
+}
+
+int LayerProfile::most_threads() const {
+  int most = 1;
+  for (const LayerTime& layer : layers) most = std::max(most, layer.kernel.threads);
+  return most;
+}
+
+std::map<std::string, double> LayerProfile::ms_by_kernel() const {
+  std::map<std::string, double> sums;
+  for (const LayerTime& layer : layers) sums[layer.kernel.name] += layer.median_ms;
+  return sums;
+}
+
+Result<double> transfer_ms(Device& device, const Session::Tensors& inputs,
+                           const Session::Tensors& outputs) {
+  using Clock = std::chrono::steady_clock;
+  std::chrono::duration<double, std::milli> sum{0};
+  for (const auto& [name, tensor] : inputs) {
+    const auto begin = Clock::now();
+    SHOAL_TRY(device.upload(tensor).status());
+    sum += Clock::now() - begin;
+  }
+  for (const auto& [name, tensor] : outputs) {
+    SHOAL_ASSIGN(const DeviceValue value, device.upload(tensor));
+    const auto begin = Clock::now();
+    SHOAL_TRY(value.to_host().status());
+    sum += Clock::now() - begin;
+  }
+  return sum.count();
+}
+
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,21 @@ struct LayerEvent {
 struct LayerProfile {
   std::vector<LayerTime> layers;   // in order of their stages and nodes
   std::vector<LayerEvent> events;  // of the last run
+
+  int64_t macs() const;
+  double total_ms() const;
+  int most_threads() const;  // of a layer; 1 at least
+  std::map<std::string, double> ms_by_kernel() const;
 };
 
 // Runs the model once, so that it is compiled and caches are warm, and then `runs` times. Fails as
 // Session::run() does, and with kUnsupported if the device gives no times of nodes
 // (DeviceInfo::traces). REQUIRES: runs > 0.
 Result<LayerProfile> profile_layers(Session& session, const Session::Tensors& inputs, size_t runs);
+
+// How long the inputs take to the device, and the outputs from it. Fails as Device::upload() and
+// DeviceValue::to_host() do.
+Result<double> transfer_ms(Device& device, const Session::Tensors& inputs,
+                           const Session::Tensors& outputs);
 
 }  // namespace shoal

@@ -81,6 +81,33 @@ TEST(LayerProfile, NamesEveryLayerAndTakesTheMedianOfItsTimes) {
   EXPECT_EQ(profile->layers[1].median_ms, 4) << "of 2, 4 and 8";
 }
 
+TEST(LayerProfile, SumsLayers) {
+  LayerProfile profile;
+  EXPECT_EQ(profile.most_threads(), 1);
+  const auto add = [&](const char* kernel, int threads, int64_t macs, double ms) {
+    LayerTime layer{.name = "", .op = "", .output = "", .macs = macs, .median_ms = ms};
+    layer.kernel.name = kernel;
+    layer.kernel.threads = threads;
+    profile.layers.push_back(std::move(layer));
+  };
+  add("direct", 2, 10, 1);
+  add("reorder", 3, 0, 0.5);
+  add("direct", 1, 5, 2);
+  EXPECT_EQ(profile.macs(), 15);
+  EXPECT_EQ(profile.total_ms(), 3.5);
+  EXPECT_EQ(profile.most_threads(), 3);
+  EXPECT_EQ(profile.ms_by_kernel(),
+            (std::map<std::string, double>{{"direct", 3}, {"reorder", 0.5}}));
+}
+
+TEST(Transfers, AreTimedBothWays) {
+  const auto device = make_reference_device();
+  const Session::Tensors some = {{"x", Tensor({DType::kF32, {4}})}};
+  EXPECT_EQ(*transfer_ms(*device, {}, {}), 0);
+  EXPECT_GT(*transfer_ms(*device, some, {}), 0);
+  EXPECT_GT(*transfer_ms(*device, {}, some), 0);
+}
+
 TEST(LayerProfile, HasTheEventsOfTheLastRun) {
   TimedDevice device;
   auto session = Session::open(two_layers(), device, {.optimize = false});

@@ -43,7 +43,7 @@ TEST_F(ShrinkRecipe, SaysAllThatFlagsSaid) {
              "step",     "--kernel",  "direct",    "--damaged", "skip"});
   const auto first = given.resolve();
   ASSERT_TRUE(first.ok()) << first.status().message();
-  const auto text = recipe_of(given, *first, 3);
+  const auto text = config::to_recipe(given.all(), *first, 3);
   ASSERT_TRUE(text.ok()) << text.status().message();
   write(*text);
   const ShrinkFlags& read = flags({"--recipe", file_.string()});
@@ -59,7 +59,7 @@ TEST_F(ShrinkRecipe, SaysAllThatFlagsSaid) {
   EXPECT_EQ(again->target.bytes, 0.5);
   EXPECT_EQ(again->teacher, shrink::Teacher::kControl);
   // The recipe of a recipe is itself.
-  EXPECT_EQ(*recipe_of(read, *again, 3), *text);
+  EXPECT_EQ(*config::to_recipe(read.all(), *again, 3), *text);
 }
 
 TEST_F(ShrinkRecipe, NamesTheDeviceThatTheNetworkIsFor) {
@@ -69,7 +69,7 @@ TEST_F(ShrinkRecipe, NamesTheDeviceThatTheNetworkIsFor) {
   ASSERT_TRUE(first.ok()) << first.status().message();
   EXPECT_EQ(first->device, "pi4");
   EXPECT_EQ(first->time, (shrink::TimeTarget{.ms = 20}));
-  write(*recipe_of(given, *first, 1));
+  write(*config::to_recipe(given.all(), *first, 1));
   const ShrinkFlags& read = flags({"--recipe", file_.string()});
   EXPECT_EQ(read.resolve()->device, "pi4");
   EXPECT_EQ((*make_device(read.train.model))->info().name, "cpu");  // what learns is here

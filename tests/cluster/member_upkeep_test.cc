@@ -98,6 +98,16 @@ TEST_F(Upkeep, RenewsOneOrAllBeforeTheirTime) {
     EXPECT_TRUE(each.renewed) << each.status.message();
 }
 
+TEST_F(Upkeep, FindsWorkersByTheFolderAlone) {
+  const auto visits =
+      visit_workers(owner_, {.now = later(1), .renew_all = true, .deadline = net::soon()});
+  ASSERT_TRUE(visits.ok()) << visits.status().message();
+  ASSERT_EQ(visits->size(), 1u);
+  EXPECT_TRUE(visits->front().renewed) << visits->front().status.message();
+  EXPECT_FALSE(visit_workers(ClusterFolder(folder_.path() / "nowhere"), {}).ok());
+  EXPECT_FALSE(renew_by_asking(owner_, net::soon()).ok()) << "it has joined nobody";
+}
+
 TEST_F(Upkeep, TellsAllWhoWasRemovedAndHearsWhoWasRefused) {
   Served thief(owner_, folder_.path() / "thief", "thief");
   const std::string address = owner_.workers()->front().address;

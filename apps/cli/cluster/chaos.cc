@@ -59,6 +59,7 @@ struct Flags {
   chaos::OverloadOptions overload{.times = 0};  // 0: none
   bool json = false;
   std::string html;
+  const Command* command = nullptr;  // to ask which faults were given
 };
 
 chaos::Campaign simulate(const Flags& flags) {
@@ -364,39 +365,37 @@ void add_flags(Command& command, Flags& flags) {
   command.add_setting("--model", flags.model, "ONNX file or zoo:NAME");
 }
 
+Outcome run(Flags& flags) {
+  if (flags.run.seconds > 0) flags.overload.seconds = flags.run.seconds;
+  // Overload alone is a fault already.
+  const bool is_overload = flags.overload.times > 0;
+  if (!is_overload && !names_faults(*flags.command)) flags.run.faults = default_counts(flags);
+  if (!flags.html.empty() && (flags.sim || is_overload)) {
+    return {Exit::kUsage, "--html shows faults of processes, not --sim or --overload"};
+  }
+  if (flags.train) return train_under_faults(flags);
+  return flags.sim ? report(flags, simulate(flags)) : run_on_processes(flags);
+}
+
 }  // namespace
 
 void add_chaos(Command& app, Action& action) {
-  auto flags = std::make_shared<Flags>();
-  Command* command = app.add_subcommand("chaos", "See what becomes of requests while workers fail");
-  command->footer(kExamples);
-  add_flags(*command, *flags);
-  command->add_flag("--sim", flags->sim, "Simulated clusters, in virtual time");
-  command->add_setting("--histories", flags->histories, "How many of them",
-                       in_range(1, 100'000'000));
-  Option* train = command->add_flag("--train", flags->train,
-                                    "Workers learn a network, in place of answering requests");
+  const auto [command, flags] = add_command(
+      app, action, "chaos", "See what becomes of requests while workers fail", kExamples, run);
+  flags.command = &command;
+  add_flags(command, flags);
+  command.add_flag("--sim", flags.sim, "Simulated clusters, in virtual time");
+  command.add_setting("--histories", flags.histories, "How many of them", in_range(1, 100'000'000));
+  Option* train = command.add_flag("--train", flags.train,
+                                   "Workers learn a network, in place of answering requests");
   command
-      ->add_setting(
-          "--codec", flags->codec, "How their gradients travel, as in shoal train",
+      .add_setting(
+          "--codec", flags.codec, "How their gradients travel, as in shoal train",
           one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive"}))
       ->needs(train);
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  command->add_option("--html", flags->html,
-                      "Write a page about the faults and what became of requests");
-  command->callback([flags, command, &action] {
-    if (flags->run.seconds > 0) flags->overload.seconds = flags->run.seconds;
-    // Overload alone is a fault already.
-    const bool is_overload = flags->overload.times > 0;
-    if (!is_overload && !names_faults(*command)) flags->run.faults = default_counts(*flags);
-    action = [flags, is_overload]() -> Outcome {
-      if (!flags->html.empty() && (flags->sim || is_overload)) {
-        return {Exit::kUsage, "--html shows faults of processes, not --sim or --overload"};
-      }
-      if (flags->train) return train_under_faults(*flags);
-      return flags->sim ? report(*flags, simulate(*flags)) : run_on_processes(*flags);
-    };
-  });
+  command.add_flag("--json", flags.json, "Print one JSON object");
+  command.add_option("--html", flags.html,
+                     "Write a page about the faults and what became of requests");
 }
 
 }  // namespace shoal::cli

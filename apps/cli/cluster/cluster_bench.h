@@ -31,22 +31,4 @@ Outcome bench_verify(const ClusterBenchFlags& flags);
 Outcome bench_stream(const ClusterBenchFlags& flags);
 Outcome bench_balance(const ClusterBenchFlags& flags);
 
-// Times of the best plan and of the best worker alone, in the time of the workers' world.
-struct ClusterFigures {
-  plan::Timeline single, many;  // of the request in the middle
-  size_t rounds = 0;
-  double dilation = 1, lateness = 0;  // of emulated devices (emulate/dilation.h)
-  // Of the workers' machines, when the plans were measured: see plan::Evidence.
-  double slowdown = 1;
-  bool shares_machine = false;
-};
-
-// Emulated devices that were late, because this machine is busy, are measured again in slower
-// motion; if they are late then, too, says so on stderr. With `strict`, fails with kExhausted as
-// soon as they are late. If a worker is lost or comes meanwhile, both plans are made again: in
-// `planned` are those that were measured.
-class ClusterAccess;
-Result<ClusterFigures> measure(ClusterAccess& access, Planned& planned, double seconds,
-                               bool strict);
-
 }  // namespace shoal::cli

@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "cluster_access.h"
-#include "cluster_view.h"
 #include "shoal/cluster/cluster_device.h"
+#include "watched_cluster.h"
 
 namespace shoal::cli {
 namespace {
@@ -20,8 +20,8 @@ void close(ClusterAccess* access) {
   delete access;
 }
 
-Result<std::shared_ptr<ClusterAccess>> open_access(const PlanFlags& flags) {
-  SHOAL_ASSIGN(auto opened, ClusterAccess::open(flags));
+Result<std::shared_ptr<ClusterAccess>> open_shared(const PlanFlags& flags) {
+  SHOAL_ASSIGN(auto opened, open_access(flags));
   return std::shared_ptr<ClusterAccess>(opened.release(), &close);
 }
 
@@ -36,31 +36,24 @@ cluster::ClusterOptions options_for(const PlanFlags& flags,
   using cluster::Objective;
   options.objective = flags.is_stream() ? Objective::kThroughput : Objective::kLatency;
   options.plan = options_of(flags);
-  options.timeout =
-      std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout * access->dilation());
-  // Plans that are deployed between requests would travel by emulated links, too.
-  options.standby = !access->emulated() || access->deploys_really();
-  if (!access->emulated()) options.load_interval = std::chrono::seconds(5);
   options.verify = flags.verify;
   options.left_out = [](const Status& why) {
     std::fprintf(stderr, "%s\n", std::string(why.message()).c_str());
   };
-  // Emulated links are slow for requests only.
-  options.compiling = [shaped = access.get()](bool begins) { shaped->shape(!begins); };
-  return options;
+  return access->for_device(std::move(options));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
-  SHOAL_ASSIGN(const auto access, open_access(flags));
+  SHOAL_ASSIGN(const auto access, open_shared(flags));
   return cluster::make_cluster_device(connection_of(access), options_for(flags, access));
 }
 
 Result<WatchedCluster> open_watched_cluster(const PlanFlags& flags) {
-  SHOAL_ASSIGN(const auto access, open_access(flags));
+  SHOAL_ASSIGN(const auto access, open_shared(flags));
   cluster::ClusterOptions options = options_for(flags, access);
-  const auto view = std::make_shared<ClusterView>(connection_of(access));
+  const auto view = std::make_shared<serve::ClusterView>(connection_of(access));
   options.planned = [view](const Graph& graph, const std::vector<plan::Prediction>& plans) {
     view->add(graph, plans.front());
   };
@@ -71,7 +64,7 @@ Result<WatchedCluster> open_watched_cluster(const PlanFlags& flags) {
 Result<std::vector<std::unique_ptr<Device>>> open_client_devices(const PlanFlags& flags,
                                                                  PlaceClients place,
                                                                  size_t clients) {
-  SHOAL_ASSIGN(const auto access, open_access(flags));
+  SHOAL_ASSIGN(const auto access, open_shared(flags));
   cluster::ClusterOptions options = options_for(flags, access);
   options.place = std::move(place);
   return cluster::make_client_devices(connection_of(access), std::move(options), clients);

@@ -11,7 +11,7 @@ namespace shoal::cli {
 namespace {
 
 Outcome show() {
-  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open({}));
+  SHOAL_OR_EXIT(auto access, Exit::kNetwork, open_access({}));
   const std::string all = std::to_string(access->coordinator().worker_count()) + " devices ms";
   Table table({"model", "plan", "one device ms", all, "predicted ms", "speed-up"});
   for (const char* model : {"zoo:digits", "zoo:resnet18"}) {
@@ -24,8 +24,7 @@ Outcome show() {
     if (!figures.ok()) return fail(Doing::kTalk, figures.status());
     table.add({model, planned.best().name, fixed(1e3 * figures->single.seconds, 1),
                fixed(1e3 * figures->many.seconds, 1),
-               fixed(1e3 * planned.best().timeline.seconds, 1),
-               fixed(figures->single.seconds / figures->many.seconds, 2)});
+               fixed(1e3 * planned.best().timeline.seconds, 1), fixed(figures->speedup(), 2)});
   }
   table.print();
   return {};

@@ -50,16 +50,14 @@ void print(const DeploymentFigures& figures, double link_use) {
 
 Outcome bench_deployment(const ClusterBenchFlags& flags) {
   cluster::DeploymentLoad load;
-  auto opened = ClusterAccess::open(flags.plan, load.observer());
-  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
-  const auto access = *std::move(opened);
+  SHOAL_OR_EXIT(const auto access, Doing::kConnect, open_access(flags.plan, load.observer()));
   const auto profile = [&](const Graph& graph) { return access->profile(graph); };
   PlanFlags other = flags.plan;
   other.model = flags.deployed;
   SHOAL_OR_EXIT(const Planned small, Exit::kModel, make_planned(flags.plan, profile));
   SHOAL_OR_EXIT(const Planned large, Exit::kModel, make_planned(other, profile));
   const auto deploy_half = [&](const plan::ScheduledPlan& plan) -> Status {
-    SHOAL_ASSIGN(const auto other_access, ClusterAccess::open(flags.plan, load.interrupter()));
+    SHOAL_ASSIGN(const auto other_access, open_access(flags.plan, load.interrupter()));
     return other_access->coordinator().deploy(plan).status();
   };
   const ShapedLinks shaped(*access);

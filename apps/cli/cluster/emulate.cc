@@ -1,16 +1,13 @@
 // shoal emulate: several devices on this machine, each a process, with the speed and the links of
 // another.
-#include <signal.h>
-
 #include <cstdio>
-#include <mutex>
 #include <thread>
 
 #include "../cli.h"
 #include "../cluster_flags.h"
 #include "emulation_flags.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/base/process.h"
+#include "shoal/base/process_stop.h"
 #include "shoal/base/temporary_folder.h"
 #include "shoal/cluster/local_workers.h"
 #include "shoal/emulate/dilation.h"
@@ -49,36 +46,6 @@ Result<fs::path> cluster_file(const ClusterFlags& flags, const fs::path& folder)
   return path;
 }
 
-// The target of Ctrl-C: the command, or the preparations before there is one. Signals and the main
-// thread meet here, hence the lock.
-class Ending {
- public:
-  void ask() {
-    const std::lock_guard lock(mutex_);
-    asked_ = true;
-    if (command_ != nullptr) command_->send_signal(SIGTERM);
-  }
-  bool asked() {
-    const std::lock_guard lock(mutex_);
-    return asked_;
-  }
-  void concerns(Process& command) {
-    const std::lock_guard lock(mutex_);
-    command_ = &command;
-    if (asked_) command.send_signal(SIGTERM);
-  }
-  // What is left to do after the command has ended takes a while, and goes on without it.
-  void is_over() {
-    const std::lock_guard lock(mutex_);
-    command_ = nullptr;
-  }
-
- private:
-  std::mutex mutex_;
-  bool asked_ = false;
-  Process* command_ = nullptr;
-};
-
 std::vector<std::string> worker_flags(const EmulationFlags& flags) {
   std::vector<std::string> words = flags.words();
   words.insert(words.end(), {"--threads", "1"});
@@ -101,7 +68,7 @@ Outcome emulate(const Flags& flags) {
   SHOAL_OR_EXIT(const plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.cluster));
   // The command gets the terminal's signals itself, and ends by them in its own way. There is more
   // to do here from the moment there is a folder.
-  Ending ending;
+  ProcessStop ending;
   const StopSignals signals([&] { ending.ask(); });
   SHOAL_OR_EXIT(const TemporaryFolder folder, Exit::kResources, TemporaryFolder::make());
   SHOAL_OR_EXIT(const fs::path file, Exit::kResources, cluster_file(flags.cluster, folder.path()));

@@ -1,7 +1,6 @@
 #include "members.h"
 
 #include <cstdio>
-#include <ctime>
 #include <vector>
 
 #include "../exit_codes.h"
@@ -9,6 +8,7 @@
 #include "apps/flags/json.h"
 #include "shoal/base/notification.h"
 #include "shoal/base/printable.h"
+#include "shoal/base/time_text.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/cluster/member_upkeep.h"
 #include "shoal/net/enrol/enrolment.h"
@@ -25,25 +25,6 @@ using cluster::MemberVisit;
 constexpr std::chrono::seconds kJoinTimeout{20};
 
 net::Time now() { return std::chrono::system_clock::now(); }
-
-std::string in_utc(net::Time time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-// Meets all listed workers.
-Result<std::vector<MemberVisit>> visit(const ClusterFolder& folder,
-                                       const cluster::UpkeepOptions& options) {
-  SHOAL_ASSIGN(const auto workers, folder.workers());
-  net::TlsOptions tls;
-  SHOAL_ASSIGN(tls.membership, folder.membership());
-  SHOAL_ASSIGN(const auto transport, net::make_tls_transport(tls.membership->identity(), tls));
-  return cluster::visit_workers(folder, workers, *transport, options);
-}
 
 // Names on stderr those that were not reached, and returns how many they are.
 size_t report_absent(const std::vector<MemberVisit>& visits) {
@@ -90,21 +71,12 @@ void print_table(const std::vector<cluster::MemberState>& members,
   }
 }
 
-// A member that does not hold the authority asks it.
-Status renew_by_asking(const ClusterFolder& folder) {
-  SHOAL_ASSIGN(const auto membership, folder.membership());
-  SHOAL_ASSIGN(const std::string address, net::joined_at(folder.path() / "coordinator"));
-  SHOAL_ASSIGN(std::string certificate,
-               net::ask_for_renewal(membership, address, net::after(kJoinTimeout)));
-  return membership->renew(std::move(certificate));
-}
-
 }  // namespace
 
 Outcome show_members(const std::string& path, bool json) {
   const ClusterFolder folder(path);
   // Also renews those whose time has come, so that the table is of afterwards.
-  SHOAL_OR_EXIT(const auto visits, Exit::kUsage, visit(folder, {}));
+  SHOAL_OR_EXIT(const auto visits, Exit::kUsage, cluster::visit_workers(folder, {}));
   SHOAL_OR_EXIT(const auto members, Exit::kUsage, folder.members());
   json ? print_json(members, visits) : print_table(members, visits);
   if (!json) report_absent(visits);
@@ -114,10 +86,11 @@ Outcome show_members(const std::string& path, bool json) {
 Outcome renew_members(const std::string& path, const std::string& name) {
   const ClusterFolder folder(path);
   if (!net::Authority::is_in(path)) {
-    const Status renewed = renew_by_asking(folder);
+    const Status renewed = cluster::renew_by_asking(folder, net::after(kJoinTimeout));
     return renewed.ok() ? Outcome{} : fail(Doing::kTalk, renewed);
   }
-  SHOAL_OR_EXIT(const auto visits, Exit::kUsage, visit(folder, {.only = name, .renew_all = true}));
+  SHOAL_OR_EXIT(const auto visits, Exit::kUsage,
+                cluster::visit_workers(folder, {.only = name, .renew_all = true}));
   if (!name.empty() && visits.empty()) return {Exit::kUsage, "no worker " + name + " is listed"};
   for (const MemberVisit& visit : visits) {
     if (visit.renewed) std::printf("renewed: %s\n", visit.name.c_str());
@@ -139,7 +112,7 @@ Outcome remove_member(const std::string& path, const std::string& name) {
     return {};
   }
   // Everyone who hears of it now refuses the member at once; the others do at their next contact.
-  SHOAL_OR_EXIT(const auto visits, Exit::kUsage, visit(folder, {}));
+  SHOAL_OR_EXIT(const auto visits, Exit::kUsage, cluster::visit_workers(folder, {}));
   report_absent(visits);
   return {};
 }

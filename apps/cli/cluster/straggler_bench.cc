@@ -43,9 +43,7 @@ void print(const Contender& coded, const Contender& waiting, bool as_json) {
 }  // namespace
 
 Outcome bench_stragglers(const ClusterBenchFlags& flags) {
-  auto opened = ClusterAccess::open(flags.plan);
-  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
-  const auto access = *std::move(opened);
+  SHOAL_OR_EXIT(const auto access, Doing::kConnect, open_access(flags.plan));
   if (!access->emulated() || flags.plan.survive == 0) {
     return {Exit::kUsage, "--stragglers is for emulated workers and --survive"};
   }

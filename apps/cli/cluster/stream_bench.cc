@@ -1,37 +1,16 @@
 // The bench of a stream: the period of the plan and that of one worker alone.
 #include "stream_bench.h"
 
-#include <algorithm>
 #include <cstdio>
 
 #include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
-#include "shoal/cluster/measured_stream.h"
+#include "shoal/emulate/measured_plans.h"
 #include "shoal/plan/search/conclusion.h"
 
 namespace shoal::cli {
 namespace {
-
-Result<double> measure(ClusterAccess& access, const PlanFlags& flags,
-                       const PlannedStream& planned) {
-  // When a worker is lost or comes.
-  const auto plan_again = [&](const cluster::Workers& set) -> Result<plan::StreamPrediction> {
-    PlanFlags others = flags;
-    for (int w = 0; w < std::ssize(planned.cluster.workers); ++w) {
-      if (!set.contains(w)) others.excluded.push_back(w);
-    }
-    others.survive = std::clamp(static_cast<int>(set.size()) - 1, 0, flags.survive);
-    SHOAL_ASSIGN(PlannedStream made, make_planned_stream(others, [&](const Graph& graph) {
-                   return access.connection().profile(graph, set);
-                 }));
-    return std::move(made.plans.front());
-  };
-  SHOAL_ASSIGN(const auto stream,
-               cluster::MeasuredStream::deploy(access.coordinator(), planned.best(), plan_again));
-  const ShapedLinks shaped(access);
-  return stream->period(access.dilation());
-}
 
 struct Figures {
   double single = 0, stream = 0;  // seconds between two answers
@@ -73,9 +52,12 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, const Cluster
   if (planned.single_fits) {
     SHOAL_OR_EXIT(const PlannedStream single, Exit::kModel,
                   make_planned_stream(alone, planned.cluster));
-    SHOAL_OR_EXIT(figures.single, Exit::kNetwork, measure(access, alone, single));
+    SHOAL_OR_EXIT(figures.single, Exit::kNetwork,
+                  emulate::measure_stream(access, single, stream_options(alone), is_forced(alone)));
   }
-  SHOAL_OR_EXIT(figures.stream, Exit::kNetwork, measure(access, flags.plan, planned));
+  SHOAL_OR_EXIT(
+      figures.stream, Exit::kNetwork,
+      emulate::measure_stream(access, planned, stream_options(flags.plan), is_forced(flags.plan)));
   if (!flags.json) {
     print(planned, figures);
     return {};
@@ -96,9 +78,7 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, const Cluster
 Outcome with_planned_stream(
     const ClusterBenchFlags& flags,
     const std::function<Outcome(ClusterAccess& access, const PlannedStream& planned)>& measure) {
-  auto opened = ClusterAccess::open(flags.plan);
-  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
-  const auto access = *std::move(opened);
+  SHOAL_OR_EXIT(const auto access, Doing::kConnect, open_access(flags.plan));
   SHOAL_OR_EXIT(
       const PlannedStream planned, Exit::kModel,
       make_planned_stream(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));

@@ -46,9 +46,7 @@ void print(const cluster::VerifyRaceResult& result, uint64_t every, bool as_json
 }  // namespace
 
 Outcome bench_verify(const ClusterBenchFlags& flags) {
-  auto opened = ClusterAccess::open(flags.plan);
-  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
-  const auto access = *std::move(opened);
+  SHOAL_OR_EXIT(const auto access, Doing::kConnect, open_access(flags.plan));
   SHOAL_OR_EXIT(
       const Planned planned, Exit::kModel,
       make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));

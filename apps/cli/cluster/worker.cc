@@ -19,7 +19,6 @@
 #include "shoal/cluster/folder.h"
 #include "shoal/device/watched.h"
 #include "shoal/devices/devices.h"
-#include "shoal/emulate/lying_device.h"
 #include "shoal/net/address.h"
 #include "shoal/net/discovery/discovery.h"
 #include "shoal/net/enrol/enrolment.h"
@@ -139,17 +138,9 @@ Outcome serve(const Flags& flags) {
   estimated.tune = Tune::kOff;
   SHOAL_OR_EXIT(const auto learner, Exit::kUsage,
                 shoal::make_device(flags.device, {.cpu = estimated}));
-  std::unique_ptr<Device> paced, paced_learner;
   SHOAL_OR_EXIT(const emulate::Emulation emulation, Exit::kUsage, flags.emulation.make());
-  if (emulation.is_on()) {
-    SHOAL_OR_EXIT(emulate::DevicePace pace, Exit::kUsage, emulation.pace_of(name));
-    paced_learner = emulate::make_paced_device(*learner, pace);
-    paced = emulate::make_paced_device(*device, std::move(pace));
-  }
-  std::unique_ptr<Device> lying;
-  if (const uint64_t every = emulation.lies_of(name); every > 0) {
-    lying = emulate::make_lying_device(paced ? *paced : *device, every);
-  }
+  SHOAL_OR_EXIT(const emulate::WorkerDevices devices, Exit::kUsage,
+                emulate::devices_of(emulation, name, *device, *learner));
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(identity, name, tls));
   SHOAL_OR_EXIT(auto listener, Exit::kNetwork, transport->listen(flags.listen));
   const std::string address = listener->address();
@@ -158,9 +149,8 @@ Outcome serve(const Flags& flags) {
   if (fault_hook) {
     options.reached = [fault_hook](cluster::FaultPoint at) { fault_hook(static_cast<int>(at)); };
   }
-  options.learner = paced_learner ? paced_learner.get() : learner.get();
-  Device& used = lying ? *lying : paced ? *paced : *device;
-  cluster::Worker worker(std::move(options), used, *transport);
+  options.learner = &devices.learner;
+  cluster::Worker worker(std::move(options), devices.device, *transport);
   worker.serve(std::move(listener));
   const auto announcement = announce_if_wanted(flags, name, address);
   const auto renewal = renew_in_time(flags, tls.membership);

@@ -1,7 +1,6 @@
 // shoal branch: a classifier as narrow branches, one for each machine.
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 
 #include "../table.h"
 #include "apps/flags/json.h"
@@ -10,10 +9,7 @@
 #include "network_line.h"
 #include "print_result.h"
 #include "shoal/branch/advice.h"
-#include "shoal/branch/networks.h"
-#include "shoal/fit/network.h"
 #include "shoal/models/model.h"
-#include "shoal/shrink/networks.h"
 
 namespace shoal::cli {
 namespace {
@@ -30,18 +26,9 @@ Examples:
   shoal branch zoo:vgg16 --branches 8      without data: what it would cost, and how fast it would be
   shoal plan lcp.onnx --workers 8 --device pi3     where the branches go)";
 
-// What is known without learning, and what was learned.
-struct BranchReport {
-  size_t branches = 0;
-  branch::BranchSizes sizes = {};
-  std::optional<branch::LearnResult> learned = {};
-  std::optional<branch::Comparison> times = {};
-  std::string no_times = {};  // why there are none
-};
-
 double ms(const plan::Prediction& made) { return made.timeline.seconds * 1e3; }
 
-Json to_json(const BranchReport& report) {
+Json to_json(const branch::BranchReport& report) {
   const branch::BranchSizes& sizes = report.sizes;
   Json json = {{"branches", report.branches},
                {"messages", report.times ? report.times->messages : 2 * report.branches},
@@ -72,7 +59,7 @@ Json to_json(const BranchReport& report) {
 
 std::string millions(int64_t count) { return fixed(static_cast<double>(count) / 1e6, 3) + " M"; }
 
-void print_table(const BranchReport& report) {
+void print_table(const branch::BranchReport& report) {
   const branch::BranchSizes& sizes = report.sizes;
   const branch::LearnResult learned = report.learned.value_or(branch::LearnResult{});
   const auto percent = [&](double top1) {
@@ -103,62 +90,22 @@ void print_table(const BranchReport& report) {
     std::printf("%s\n", line.c_str());
 }
 
-// What a cluster has no memory for may still be branched.
-Status predict_times(const BranchFlags& flags, const Graph& graph,
-                     const branch::BranchOptions& options, BranchReport& report) {
-  SHOAL_ASSIGN(const branch::Branched made, branch::make_branches(graph, options));
-  SHOAL_ASSIGN(const plan::ClusterProfile cluster, flags.cluster_for(report.branches));
-  auto times = branch::compare(graph, made.graph, cluster);
-  if (times.ok()) {
-    report.times = *std::move(times);
-  } else {
-    report.no_times = std::string(times.status().message());
-  }
-  return {};
-}
-
-Result<branch::LearnResult> learn(const Model& model, Device& device,
-                                  const branch::LearnOptions& options) {
-  SHOAL_ASSIGN(const fit::JudgedData data, fit::open_judged_data(options.recipe));
-  NetworkLine line;
-  return branch::learn_branches(device, model, data, options,
-                                {.on_step =
-                                     [&line](const branch::LearnStep& step) {
-                                       line.show(step.network, step.step,
-                                                 fixed(step.step.seconds_left, 0) + " s left");
-                                     },
-                                 .on_note = [&line](const std::string& note) { line.note(note); },
-                                 .cancel = cancel_on_signals()});
-}
-
-Result<BranchReport> make_report(const BranchFlags& flags, const Model& model, Device& device,
-                                 branch::LearnOptions options) {
-  const fit::NetworkForBatch given = shrink::as_given(model);
-  SHOAL_ASSIGN(const LoadedGraph one, given(1));
-  branch::BranchOptions& branches = options.branches;
-  SHOAL_ASSIGN(branches.widths, flags.widths_of(one.graph, branches.fatten));
-  BranchReport report{.branches = branches.widths.size()};
-  if (flags.learns()) {
-    SHOAL_ASSIGN(report.learned, learn(model, device, options));
-    report.sizes = report.learned->sizes;
-    branches.fatten = report.sizes.fatten;
-  } else {
-    SHOAL_ASSIGN(report.sizes, branch::sizes_of(one.graph, branches));
-    if (!options.out.empty()) {
-      SHOAL_TRY(fit::export_network(branch::in_branches(given, branches), options.out));
-    }
-  }
-  SHOAL_TRY(predict_times(flags, one.graph, branches, report));
-  return report;
-}
-
 Outcome branch_and_print(const BranchFlags& flags) {
   if (flags.train.model.model.empty()) return {Exit::kUsage, "a model is required"};
-  SHOAL_OR_EXIT(branch::LearnOptions options, Exit::kUsage, flags.resolve());
+  SHOAL_OR_EXIT(const branch::LearnOptions options, Exit::kUsage, flags.resolve());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.train.model));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
-  return print_result(make_report(flags, model, *device, std::move(options)), flags.train.json,
-                      to_json, print_table);
+  std::function<Result<fit::JudgedData>()> open_data;
+  if (!options.recipe.data.empty())
+    open_data = [&] { return fit::open_judged_data(options.recipe); };
+  NetworkLine line;
+  const auto made = branch::report_branches(
+      *device, model, options, flags, [&](size_t count) { return flags.cluster_for(count); },
+      open_data,
+      {.on_step = [&line](const branch::LearnStep& step) { line.show(step.network, step.step); },
+       .on_note = [&line](const std::string& note) { line.note(note); },
+       .cancel = cancel_on_signals()});
+  return print_result(made, flags.train.json, to_json, print_table);
 }
 
 }  // namespace

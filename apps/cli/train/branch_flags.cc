@@ -1,47 +1,11 @@
 // The flags of 'shoal branch'. Bounds here are for --help; branch::check() has the last word.
 #include "branch_flags.h"
 
-#include <charconv>
-#include <string_view>
-
-#include "shoal/branch/compare.h"
-#include "shoal/config/cluster_file.h"
-#include "shoal/plan/device_presets.h"
-#include "shoal/plan/summary.h"
+#include "../cluster_flags.h"
 #include "shoal/shrink/shrink_options.h"
 
 namespace shoal::cli {
 namespace {
-
-constexpr std::string_view kAuto = "auto";
-constexpr size_t kMostTried = 64;  // branches that `auto` tries
-
-template <class T>
-Result<T> number_in(std::string_view text, const std::string& flag, const std::string& what) {
-  T number{};
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && stopped == end) return number;
-  return invalid(flag + " takes " + what + ", not " + std::string(text));
-}
-
-Result<std::vector<double>> numbers_in(std::string_view text) {
-  std::vector<double> numbers;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    SHOAL_ASSIGN(numbers.emplace_back(),
-                 number_in<double>(text.substr(begin, end - begin), "--widths",
-                                   "numbers such as 1,2,4, or auto"));
-    begin = end + 1;
-  }
-  return numbers;
-}
-
-std::string list_of(const std::vector<std::string_view>& names) {
-  std::string list;
-  for (std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
-  return list;
-}
 
 void add_branches(BranchFlags& flags, Command& command) {
   const FlagGroup group(command, "Branches");
@@ -81,10 +45,9 @@ void add_workers(BranchFlags& flags, Command& command) {
       .add_option("--workers", flags.workers, "How many (default: one for each branch)",
                   in_range(1, 4096))
       ->excludes(file);
-  workers.add_setting("--worker", flags.worker, "What they are: " + list_of(plan::device_names()))
+  workers.add_setting("--worker", flags.worker, "What they are: " + known_devices())
       ->excludes(file);
-  workers.add_setting("--link", flags.link, "What links them: " + list_of(plan::link_names()))
-      ->excludes(file);
+  workers.add_setting("--link", flags.link, "What links them: " + known_links())->excludes(file);
 }
 
 }  // namespace
@@ -102,46 +65,19 @@ void BranchFlags::add_to(Command& command) {
 Result<branch::LearnOptions> BranchFlags::resolve() const {
   branch::LearnOptions all = options;
   SHOAL_ASSIGN(all.recipe, train.resolve());
-  if (learns() && all.recipe.format.empty()) return invalid("--data needs --format");
+  if (!all.recipe.data.empty() && all.recipe.format.empty())
+    return invalid("--data needs --format");
   all.recipe.checkpoint.clear();
   all.out = train.options.out;
   all.branches.merge = merge == "sum"      ? branch::Merge::kSum
                        : merge == "concat" ? branch::Merge::kConcat
                                            : branch::Merge::kAuto;
-  if (fatten == kAuto) {
-    all.max_drop = max_drop;
-    return all;
-  }
-  SHOAL_ASSIGN(all.branches.fatten,
-               number_in<double>(fatten, "--fatten", "a number of percent, or auto"));
+  SHOAL_TRY(branch::set_fatten(fatten, max_drop, all));
   return all;
 }
 
 Result<plan::ClusterProfile> BranchFlags::cluster_for(size_t count) const {
-  if (!cluster.empty()) return config::read_cluster(cluster);
-  SHOAL_ASSIGN(const plan::DevicePreset device, plan::find_device(worker));
-  SHOAL_ASSIGN(const plan::LinkPreset wire, plan::find_link(link));
-  return plan::uniform_cluster(workers > 0 ? workers : count, device, wire);
-}
-
-Result<std::vector<double>> BranchFlags::widths_of(const Graph& graph, double fattened) const {
-  if (widths == kAuto) {
-    SHOAL_ASSIGN(const plan::ClusterProfile all, cluster_for(2));
-    return branch::widths_for(graph, all, fattened);
-  }
-  if (!widths.empty()) return numbers_in(widths);
-  size_t count = 0;
-  if (branches == kAuto) {
-    SHOAL_ASSIGN(const plan::ClusterProfile all, cluster_for(kMostTried));
-    SHOAL_ASSIGN(count, branch::fewest_branches(graph, all, fattened, kMostTried));
-    if (count == 1) {
-      return invalid("one worker has the memory for the whole network: say how many --branches");
-    }
-  } else {
-    SHOAL_ASSIGN(count, number_in<size_t>(branches, "--branches", "a number, or auto"));
-  }
-  if (count > branch::kMostBranches) return invalid("--branches is out of range");
-  return branch::equal_widths(count);
+  return make_cluster({cluster, workers > 0 ? workers : count, worker, link});
 }
 
 }  // namespace shoal::cli

@@ -4,10 +4,11 @@
 #include <string>
 
 #include "../exit_codes.h"
+#include "../model.h"
 #include "print_result.h"
 #include "shoal/catalog/build.h"
+#include "shoal/config/task_file.h"
 #include "shrink_progress.h"
-#include "task_file.h"
 #include "variants.h"
 
 namespace shoal::cli {
@@ -49,20 +50,16 @@ void print_table(const BuildResult& result) {
 }
 
 Outcome build_and_print(const BuildFlags& flags) {
-  SHOAL_OR_EXIT(CatalogTask task, Exit::kUsage, read_task(flags.task));
+  SHOAL_OR_EXIT(config::CatalogTask task, Exit::kUsage, config::read_task(flags.task));
   task.options.out = flags.out;
   task.options.steps = flags.steps;
-  ModelFlags& how = task.flags.train.model;
-  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(task.flags.training_device()));
-  ModelFlags measured = how;
-  measured.tune = "fast";  // as the networks will run
-  SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));
-  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(how.model));
-  const auto data = fit::open_judged_data(task.options.shrink.recipe);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(task.recipe.training_device()));
+  SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(task.recipe.measured_device()));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(task.recipe.model));
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, fit::open_judged_data(task.options.shrink.recipe));
   NetworkLine line;
   const auto result =
-      catalog::build({*learns, *runs}, model, *data, task.options, shrink_callbacks(line));
+      catalog::build({*learns, *runs}, model, data, task.options, shrink_callbacks(line));
   if (result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; the same command goes on"};
   }

@@ -74,10 +74,7 @@ void print_table(const ExitsResult& result) {
 
 // One progress line for each exit, and one for all of them.
 exits::ExitsCallbacks callbacks_of(NetworkLine& line) {
-  return {.on_step =
-              [&line](const exits::ExitsStep& step) {
-                line.show(step.what, step.step, fixed(step.step.seconds_left, 0) + " s left");
-              },
+  return {.on_step = [&line](const exits::ExitsStep& step) { line.show(step.what, step.step); },
           .on_note = [&line](const std::string& note) { line.note(note); },
           .cancel = cancel_on_signals()};
 }
@@ -86,10 +83,9 @@ Outcome add_and_print(const ExitsFlags& flags) {
   SHOAL_OR_EXIT(const exits::ExitsOptions options, Exit::kUsage, flags.resolve());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.train.model));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
-  const auto data = fit::open_judged_data(options.recipe);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, fit::open_judged_data(options.recipe));
   NetworkLine line;
-  const auto result = exits::add_exits(*device, model, *data, options, callbacks_of(line));
+  const auto result = exits::add_exits(*device, model, data, options, callbacks_of(line));
   return print_result(result, flags.train.json, to_json, print_table);
 }
 

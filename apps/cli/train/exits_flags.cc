@@ -1,32 +1,9 @@
 // The flags of 'shoal exits'. Bounds here are for --help; exits::check() has the last word.
 #include "exits_flags.h"
 
-#include <charconv>
-#include <string_view>
+#include "shoal/exits/exit_words.h"
 
 namespace shoal::cli {
-namespace {
-
-constexpr std::string_view kAuto = "auto";
-
-// "auto" or "auto:3".
-Status read_places(const std::vector<std::string>& at, exits::ExitsOptions& options) {
-  const bool automatic = at.size() == 1 && at[0].starts_with(kAuto) &&
-                         (at[0].size() == kAuto.size() || at[0][kAuto.size()] == ':');
-  if (!automatic) {
-    options.at = at;
-    return {};
-  }
-  if (at[0].size() == kAuto.size()) return {};
-  const char* const end = at[0].data() + at[0].size();
-  const auto [stopped, error] =
-      std::from_chars(at[0].data() + kAuto.size() + 1, end, options.automatic);
-  if (error == std::errc() && stopped == end && options.automatic > 0) return {};
-  return invalid("--at takes names of values, or auto:2 for two exits, not " + at[0]);
-}
-
-}  // namespace
-
 void ExitsFlags::add_to(Command& command) {
   const FlagGroup exits(command, "Exits"), calibration(command, "Calibration"),
       files(command, "Files");
@@ -75,7 +52,7 @@ void ExitsFlags::add_to(Command& command) {
 
 Result<exits::ExitsOptions> ExitsFlags::resolve() const {
   exits::ExitsOptions all = options;
-  SHOAL_TRY(read_places(at, all));
+  SHOAL_TRY(exits::set_places(at, all));
   SHOAL_ASSIGN(all.recipe, train.resolve());
   all.recipe.checkpoint.clear();
   all.recipe.out = all.out;

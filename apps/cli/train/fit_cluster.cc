@@ -86,11 +86,10 @@ Outcome fit_and_print(const FitFlags& flags) {
   }
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.train.model));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
-  const auto data = fit::open_judged_data(options.recipe);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, fit::open_judged_data(options.recipe));
   NetworkLine line;
   const auto result =
-      fit_cluster::fit({*device, *device}, model, *data, options, shrink_callbacks(line));
+      fit_cluster::fit({*device, *device}, model, data, options, shrink_callbacks(line));
   if (result.ok() && !flags.train.report.empty()) {
     const Status written = write_file(
         flags.train.report, report::fit_cluster_page(

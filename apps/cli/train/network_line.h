@@ -23,6 +23,10 @@ class NetworkLine {
               "loss " + fixed(report.loss, 4) + ", top-1 " + fixed(report.top1, 2) + " %, " + left);
   }
 
+  void show(std::string_view network, const fit::StepReport& report) {
+    show(network, report, fixed(report.seconds_left, 0) + " s left");
+  }
+
   // Ends the line of this network: a note comes between networks.
   void note(const std::string& note) {
     line_.reset();

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <vector>
 
 #include "../exit_codes.h"
 #include "apps/flags/json.h"
@@ -13,6 +14,19 @@ namespace shoal::cli {
 // A number that may not be there: null.
 inline Json optional_json(const std::optional<double>& number) {
   return number ? Json(*number) : Json(nullptr);
+}
+
+// Groups of units, of which some were removed.
+template <class Group>
+Json removed_json(const std::vector<Group>& groups) {
+  Json all = Json::array();
+  for (const Group& group : groups) {
+    all.push_back({{"weights", group.weights},
+                   {"axis", group.axis},
+                   {"before", group.before},
+                   {"left", group.left}});
+  }
+  return all;
 }
 
 // Prints the result, as JSON on one line or by print_table(); or says why there is none.

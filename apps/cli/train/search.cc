@@ -94,8 +94,7 @@ Outcome search_and_print(const SearchFlags& flags) {
   options.macs = static_cast<int64_t>(flags.macs);
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.train.model));
   if (const Status valid = search::check(options); !valid.ok()) return fail(Exit::kUsage, valid);
-  const auto data = fit::open_judged_data(options.recipe);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, fit::open_judged_data(options.recipe));
   NetworkLine line;
   std::optional<ProgressBar> candidates;
   const search::SearchCallbacks callbacks{
@@ -104,17 +103,15 @@ Outcome search_and_print(const SearchFlags& flags) {
             if (!candidates) candidates.emplace("candidates", total);
             candidates->at(done, "");
           },
-      .on_step =
-          [&](std::string_view network, const fit::StepReport& step) {
-            line.show(network, step, fixed(step.seconds_left, 0) + " s left");
-          },
+      .on_step = [&](std::string_view network,
+                     const fit::StepReport& step) { line.show(network, step); },
       .on_note =
           [&](const std::string& note) {
             candidates.reset();
             line.note(note);
           },
       .cancel = cancel_on_signals()};
-  const auto result = search::search(*device, *data, options, callbacks);
+  const auto result = search::search(*device, data, options, callbacks);
   if (result.ok() && !flags.report.empty()) {
     if (const Status written = write_file(flags.report, report::search_page(*result));
         !written.ok()) {

@@ -64,14 +64,7 @@ Json to_json(const std::optional<shrink::Sensitivity>& sensitivity) {
 }
 
 Json to_json(const ShrinkResult& result, const std::string& device, int64_t bytes) {
-  Json removed = Json::array(), refused = Json::array(), front = Json::array(),
-       missed = Json::array();
-  for (const auto& group : result.removed) {
-    removed.push_back({{"weights", group.weights},
-                       {"axis", group.axis},
-                       {"before", group.before},
-                       {"left", group.left}});
-  }
+  Json refused = Json::array(), front = Json::array(), missed = Json::array();
   for (const auto& axis : result.refused) {
     refused.push_back({{"weights", axis.weights},
                        {"axis", axis.axis},
@@ -107,7 +100,7 @@ Json to_json(const ShrinkResult& result, const std::string& device, int64_t byte
           {"epochs", result.epochs},
           {"seconds", result.seconds},
           {"choosing_seconds", result.choosing_seconds},
-          {"removed", removed},
+          {"removed", removed_json(result.removed)},
           {"refused", refused},
           {"int8", int8},
           {"lost_to", result.lost_to()},
@@ -138,7 +131,8 @@ void print_table(const ShrinkResult& result, const std::string& device) {
 Result<std::string> recipe_for_files(const ShrinkFlags& flags, const shrink::ShrinkOptions& options,
                                      const Device& device) {
   if (flags.write_recipe.empty() && flags.train.report.empty()) return std::string();
-  SHOAL_ASSIGN(const std::string recipe, recipe_of(flags, options, device.info().threads));
+  SHOAL_ASSIGN(const std::string recipe,
+               config::to_recipe(flags.all(), options, device.info().threads));
   if (!flags.write_recipe.empty()) SHOAL_TRY(write_file(flags.write_recipe, recipe));
   return recipe;
 }
@@ -155,22 +149,18 @@ Outcome within_bound(const ShrinkResult& result, double most) {
 Outcome shrink_and_print(ShrinkFlags& flags) {
   if (const Status taken = flags.take_recipe(); !taken.ok()) return fail(Exit::kUsage, taken);
   SHOAL_OR_EXIT(const shrink::ShrinkOptions options, Exit::kUsage, flags.resolve());
-  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(flags.training_device()));
-  ModelFlags measured = flags.train.model;
-  measured.tune = "fast";  // as the network will run
-  SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));
+  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(flags.all().training_device()));
+  SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(flags.all().measured_device()));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
-  const auto recipe = recipe_for_files(flags, options, *learns);
-  if (!recipe.ok()) return fail(Doing::kTrain, recipe.status());
-  auto data = fit::open_judged_data(options.recipe);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const std::string recipe, Doing::kTrain, recipe_for_files(flags, options, *learns));
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, fit::open_judged_data(options.recipe));
   if (flags.variants > 0) {
-    return make_and_print_variants({*learns, *runs}, model, *data, flags.variants, options,
+    return make_and_print_variants({*learns, *runs}, model, data, flags.variants, options,
                                    flags.train.json);
   }
   NetworkLine line;
   const auto result =
-      shrink::shrink({*learns, *runs}, model, *data, options, shrink_callbacks(line));
+      shrink::shrink({*learns, *runs}, model, data, options, shrink_callbacks(line));
   if (!result.ok() && result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; --resume goes on from " + options.steps.string()};
   }
@@ -182,7 +172,7 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
     const std::string place = options.device.empty() ? "" : " on " + options.device;
     const std::string page =
         report::shrink_page(flags.train.model.model + " shrunk to " + flags.target + place, *result,
-                            json.dump(2), *recipe);
+                            json.dump(2), recipe);
     const Status written = write_file(flags.train.report, page);
     if (!written.ok()) return fail(Doing::kTrain, written);
   }

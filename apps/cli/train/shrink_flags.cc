@@ -3,23 +3,8 @@
 
 #include <algorithm>
 
-#include "shoal/cpu/instruction_set.h"
-#include "shoal/fit/derived_options.h"
-
 namespace shoal::cli {
 namespace {
-
-constexpr std::string_view kInt8 = ",int8";
-
-std::vector<std::string> methods() {
-  std::vector<std::string> all;
-  for (const char* first :
-       {"taylor", "magnitude", "random", "lasso", "hoyer", "dpruner", "depth", "svd", "tucker"}) {
-    all.emplace_back(first);
-    all.push_back(first + std::string(kInt8));
-  }
-  return all;
-}
 
 // For the methods that let the network learn before anything goes.
 void add_learning_first(const FlagGroup& shrinking, ShrinkFlags& flags) {
@@ -47,16 +32,9 @@ void add_files(Command& command, ShrinkFlags& flags) {
 
 }  // namespace
 
-void ShrinkFlags::set_usual() {
-  train.options = shrink::usual_recipe();
-  train.model.model.clear();
-  train.model.profiles = true;
-  train.model.tune = "off";
-}
-
 void ShrinkFlags::add_to(Command& command) {
   command_ = &command;
-  set_usual();
+  take(config::usual_shrink_recipe());
   train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
   const FlagGroup shrinking(command, "Shrinking");
   shrinking.add_setting(
@@ -71,7 +49,7 @@ void ShrinkFlags::add_to(Command& command) {
           "learn that first; depth for residual blocks; svd or tucker for factors in place of "
           "layers; with \",int8\" behind it, 8-bit weights and activations at last")
       ->check([](const std::string& name) -> std::string {
-        const std::vector<std::string> known = methods();
+        const std::vector<std::string> known = config::shrink_methods();
         return std::ranges::find(known, name) != known.end() ? "" : "no such method: " + name;
       });
   add_learning_first(shrinking, *this);
@@ -108,129 +86,33 @@ void ShrinkFlags::add_to(Command& command) {
   add_files(command, *this);
 }
 
-ModelFlags ShrinkFlags::training_device() const {
-  ModelFlags flags = train.model;
-  if (!train_device.empty()) flags.device = train_device;
-  return flags;
+config::ShrinkRecipe ShrinkFlags::all() const {
+  return {train.model.model, train.model, train, *this, preprocess_};
 }
 
-Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
-  shrink::ShrinkOptions all = options;
-  SHOAL_TRY(shrink::set_target(target, all));
-  all.device = train.model.profile();
-  all.int8 = method.ends_with(kInt8);
-  const size_t behind = all.int8 ? kInt8.size() : 0;
-  all.importance =
-      *shrink::find_importance(std::string_view(method).substr(0, method.size() - behind));
-  all.teacher = *shrink::find_teacher(teacher);
-  all.norms = !no_norms;
-  all.refit = !no_refit;
-  all.sensitivity = !train.report.empty();
-  all.out = train.options.out;
-  all.steps = std::filesystem::path(all.out).replace_extension(".steps");
-  SHOAL_ASSIGN(all.recipe, train.resolve(preprocess_));
-  all.recipe.checkpoint.clear();
-  all.recipe.loss.distill = all.teacher == shrink::Teacher::kNone ? 0 : distill;
-  all.recipe.loss.temperature = temperature;
-  return all;
-}
-
-std::vector<config::Setting> ShrinkFlags::settings() {
-  ModelFlags& model = train.model;
-  fit::TrainingOptions& o = train.options;
-  std::vector<std::string> instruction_sets;
-  for (std::string_view set : cpu::instruction_sets()) instruction_sets.emplace_back(set);
-  instruction_sets.emplace_back();  // the best
-  return {{"model", &model.model},
-          {"data", &o.data},
-          {"format", &o.format},
-          {"limit", &o.limit},
-          {"hold-out", &o.hold_out},
-          {"damaged", &train.damaged, {"refuse", "skip"}},
-          {"device", &model.device},
-          {"train-device", &train_device},
-          {"threads", &model.threads, {}, 0, 1024},
-          {"tune", &model.tune, {"off", "fast", "full"}},
-          {"instructions", &model.instructions, instruction_sets},
-          {"kernel", &model.kernel},
-          {"target", &target},
-          {"method", &method, methods()},
-          {"sparse-epochs", &options.sparse_epochs},
-          {"strength", &options.strength},
-          {"int8-epochs", &options.int8_epochs},
-          {"teacher", &teacher, {"dense", "control", "none"}},
-          {"distill", &distill, {}, 0.01, 1},
-          {"temperature", &temperature},
-          {"no-norms", &no_norms},
-          {"no-refit", &no_refit},
-          {"controls", &options.controls},
-          {"seconds", &options.measure_seconds, {}, 0, 3600},
-          {"max-drop", &options.max_drop, {}, 0, 100},
-          {"epochs", &o.epochs},
-          {"batch", &o.batch, {}, 1, 4096},
-          {"seed", &o.seed},
-          {"optimizer", &train.optimizer, {"sgd", "adam", "adamw"}},
-          {"rate", &o.optimizer.rate},
-          {"momentum", &o.optimizer.momentum},
-          {"nesterov", &o.optimizer.nesterov},
-          {"weight-decay", &o.optimizer.weight_decay},
-          {"clip", &o.optimizer.max_norm},
-          {"schedule", &train.schedule, {"constant", "step", "cosine"}},
-          {"warm-up", &o.warm_up},
-          {"drop-every", &o.drop_every},
-          {"drop", &o.drop},
-          {"shift", &o.augment.shift, {}, 0, 1 << 14},
-          {"flip", &o.augment.flip},
-          {"random-crop", &o.augment.crop},
-          {"noise", &o.augment.noise},
-          {"resize", &preprocess_.resize, {}, 0, 1 << 14},
-          {"crop", &preprocess_.crop, {}, 0, 1 << 14},
-          {"stretch", &preprocess_.stretch},
-          {"channels", &preprocess_.channels, {}, 0, 3},
-          {"mean", &preprocess_.mean},
-          {"std", &preprocess_.std},
-          {"scale", &preprocess_.scale},
-          {"bgr", &preprocess_.bgr},
-          {"layout", &layout_, {"nchw", "nhwc"}}};
+void ShrinkFlags::take(const config::ShrinkRecipe& all) {
+  train.model.model = all.model;
+  static_cast<config::DeviceSettings&>(train.model) = all.device;
+  static_cast<config::TrainingSettings&>(train) = all.training;
+  static_cast<config::ShrinkSettings&>(*this) = all.shrink;
+  preprocess_ = all.preprocess;
 }
 
 Status ShrinkFlags::take_recipe() {
-  if (!recipe.empty()) {
-    std::vector<config::Setting> all = settings();
-    for (config::Setting& setting : all) {
-      if (setting.name == "channels") continue;  // of presets only
-      const std::string name(setting.name);
-      setting.given = command_->count(name == "model" ? name : "--" + name) > 0;
-    }
-    SHOAL_TRY(config::read_recipe(recipe, all));
-    preprocess_.nhwc = layout_ == "nhwc";
-  }
-  return require_source();
-}
-
-Status ShrinkFlags::take_text(std::string_view text, const std::string& name,
-                              const std::set<std::string_view>& others) {
-  SHOAL_TRY(config::parse_recipe(text, name, settings(), others));
-  preprocess_.nhwc = layout_ == "nhwc";
-  return require_source();
-}
-
-Status ShrinkFlags::require_source() const {
-  for (const auto& [what, missing] : {std::pair("a model", train.model.model.empty()),
-                                      std::pair("--data", train.options.data.empty()),
-                                      std::pair("--format", train.options.format.empty())}) {
-    if (missing) return invalid(std::string(what) + " is required, here or in the recipe");
-  }
+  config::ShrinkRecipe read = all();
+  if (recipe.empty()) return require_source(read);
+  SHOAL_TRY(config::read_shrink_recipe(
+      recipe, read, [&](const std::string& flag) { return command_->count(flag) > 0; }));
+  take(read);
   return {};
 }
 
-Result<std::string> recipe_of(ShrinkFlags flags, const shrink::ShrinkOptions& options,
-                              int threads) {
-  flags.train.model.threads = threads;
-  flags.train.options.optimizer.rate = fit::trainer_options(options.recipe).optimizer.rate;
-  flags.preprocess_ = options.recipe.preprocess;
-  flags.layout_ = flags.preprocess_.nhwc ? "nhwc" : "nchw";
-  return config::to_recipe(flags.settings());
+Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
+  config::ShrinkRecipe given = all();
+  SHOAL_ASSIGN(given.preprocess, train.preprocess.resolve(preprocess_));
+  SHOAL_ASSIGN(shrink::ShrinkOptions resolved, config::resolve(given));
+  resolved.sensitivity = !train.report.empty();
+  return resolved;
 }
 
 }  // namespace shoal::cli

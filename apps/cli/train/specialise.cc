@@ -128,18 +128,14 @@ Outcome specialise_and_print(const SpecialiseFlags& flags) {
   if (!flags.general.empty()) {
     SHOAL_OR_EXIT(general, Exit::kModel, open_model_with_warning(flags.general));
   }
-  const auto data = fit::open_judged_data(options.recipe);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, fit::open_judged_data(options.recipe));
   NetworkLine line;
   const fit::TrainingCallbacks callbacks{
-      .on_step =
-          [&line](const fit::StepReport& step) {
-            line.show("learns", step, fixed(step.seconds_left, 0) + " s left");
-          },
+      .on_step = [&line](const fit::StepReport& step) { line.show("learns", step); },
       .on_note = [&line](const std::string& note) { line.note(note); },
       .cancel = cancel_on_signals()};
   const auto result =
-      catalog::specialise(*device, model, general ? &*general : nullptr, *data, options, callbacks);
+      catalog::specialise(*device, model, general ? &*general : nullptr, data, options, callbacks);
   return print_result(result, flags.train.json, to_json, print_table);
 }
 

@@ -75,13 +75,7 @@ void add_to(TPruneFlags& f, Command& command) {
 }
 
 Json to_json(const TPruneResult& result) {
-  Json removed = Json::array(), blocks = Json::array();
-  for (const auto& group : result.removed) {
-    removed.push_back({{"weights", group.weights},
-                       {"axis", group.axis},
-                       {"before", group.before},
-                       {"left", group.left}});
-  }
+  Json blocks = Json::array();
   for (const auto& block : result.blocks) {
     blocks.push_back({{"weights", block.weights},
                       {"row", block.row},
@@ -100,7 +94,7 @@ Json to_json(const TPruneResult& result) {
           {"parameters_before", result.before.parameters},
           {"ms", optional_json(result.ms)},
           {"ms_before", optional_json(result.ms_before)},
-          {"removed", removed},
+          {"removed", removed_json(result.removed)},
           {"blocks", blocks}};
 }
 
@@ -151,8 +145,7 @@ Outcome prune_and_print(const TPruneFlags& flags) {
   measured.tune = "fast";  // as the network will run
   SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
-  const auto data = read_data(flags);
-  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  SHOAL_OR_EXIT(const auto data, Doing::kTrain, read_data(flags));
   std::optional<ProgressBar> line;
   std::string shown;
   const shrink::TPruneCallbacks callbacks{
@@ -164,7 +157,7 @@ Outcome prune_and_print(const TPruneFlags& flags) {
             line->at(static_cast<size_t>(step.step) + 1, "loss " + fixed(step.loss, 5));
           },
       .cancel = cancel_on_signals()};
-  const auto result = shrink::tprune({*learns, *runs}, model, *data, options, callbacks);
+  const auto result = shrink::tprune({*learns, *runs}, model, data, options, callbacks);
   line.reset();
   return print_result(result, flags.json, to_json, print_table);
 }

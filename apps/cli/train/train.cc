@@ -5,9 +5,8 @@
 #include <optional>
 
 #include "../exit_codes.h"
+#include "../facts.h"
 #include "../progress.h"
-#include "../table.h"
-#include "apps/flags/json.h"
 #include "cancel_on_signals.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/machine.h"
@@ -55,23 +54,19 @@ void print(const fit::TrainingResult& result, bool json) {
   const auto& epochs = result.progress.results;
   const double loss = epochs.empty() ? 0 : epochs.back().loss;
   const double peak = static_cast<double>(peak_memory_bytes()) / (1 << 20);
+  const std::vector<Fact> facts = {{"epochs", epochs.size(), "epochs"},
+                                   {"loss", loss, "loss", 4},
+                                   {"top1", result.evaluation.top1(), "held-out top-1", 2, " %"},
+                                   {"seconds", result.progress.seconds, "seconds", 1},
+                                   {"images_per_s", result.images_per_second, "images/s", 0},
+                                   {"peak_rss_mb", peak, "peak RSS MB", 1},
+                                   {"held_out_loss", result.evaluation.loss()}};
   if (json) {
-    Json object = {{"top1", result.evaluation.top1()},
-                   {"loss", loss},
-                   {"held_out_loss", result.evaluation.loss()},
-                   {"epochs", epochs.size()},
-                   {"seconds", result.progress.seconds},
-                   {"images_per_s", result.images_per_second},
-                   {"peak_rss_mb", peak}};
+    Json object = object_of(facts);
     if (result.privacy) add(*result.privacy, object);
-    print_json(object);
-    return;
+    return print_json(object);
   }
-  Table table({"epochs", "loss", "held-out top-1", "seconds", "images/s", "peak RSS MB"});
-  table.add({std::to_string(epochs.size()), fixed(loss, 4),
-             fixed(result.evaluation.top1(), 2) + " %", fixed(result.progress.seconds, 1),
-             fixed(result.images_per_second, 0), fixed(peak, 1)});
-  table.print();
+  print_facts(facts, false);
   if (result.privacy) print(*result.privacy, result.images_per_second);
 }
 

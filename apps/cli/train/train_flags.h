@@ -8,7 +8,7 @@
 #include "../preprocess_flags.h"
 #include "apps/flags/flags.h"
 #include "federated_flags.h"
-#include "shoal/fit/training_options.h"
+#include "shoal/config/shrink_recipe.h"
 
 namespace shoal::cli {
 
@@ -26,12 +26,9 @@ struct TogetherFlags {
   void add_to(Command& command);
 };
 
-struct TrainFlags {
+struct TrainFlags : config::TrainingSettings {
   ModelFlags model;
   PreprocessFlags preprocess;
-  fit::TrainingOptions options;  // what needs no further reading
-  size_t feature_cache_mb = 256;
-  std::string optimizer = "sgd", schedule = "cosine", damaged = "refuse";
   std::string report;  // an HTML file; empty: none
   TogetherFlags together;
   FederatedFlags federated;

@@ -174,5 +174,12 @@ TEST(ModelSource, TakesNamesFromTexts) {
   }
 }
 
+TEST(ModelSource, TakesANameOnce) {
+  EXPECT_EQ(parse_model_sources({"zoo:digits", "two=zoo:digits"})->at(1).name, "two");
+  EXPECT_EQ(parse_model_sources({"a.onnx", "/b/a.onnx"}).status().message(),
+            "two models are called a; name one: NAME=/b/a.onnx");
+  EXPECT_FALSE(parse_model_sources({"a.onnx", ""}).ok());
+}
+
 }  // namespace
 }  // namespace shoal::serve

@@ -1,6 +1,8 @@
 #include "shoal/serve/engine/model_source.h"
 
 #include <filesystem>
+#include <set>
+#include <utility>
 
 #include "shoal/base/printable.h"
 #include "shoal/models/model.h"
@@ -41,6 +43,19 @@ Result<ModelSource> parse_model_source(std::string_view text) {
     for (char digit = '0'; digit <= '9'; ++digit) source.labels.emplace_back(1, digit);
   }
   return source;
+}
+
+Result<std::vector<ModelSource>> parse_model_sources(const std::vector<std::string>& texts) {
+  std::vector<ModelSource> sources;
+  std::set<std::string> names;
+  for (const std::string& text : texts) {
+    SHOAL_ASSIGN(ModelSource source, parse_model_source(text));
+    if (!names.insert(source.name).second) {
+      return invalid("two models are called " + source.name + "; name one: NAME=" + source.model);
+    }
+    sources.push_back(std::move(source));
+  }
+  return sources;
 }
 
 }  // namespace shoal::serve

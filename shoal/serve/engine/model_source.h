@@ -31,5 +31,7 @@ struct ModelSource {
 // zoo's. The built-in digits bring their preprocessing and labels. kInvalidArgument unless the name
 // is letters, digits, '.', '_' and '-', so that it needs no escapes in paths.
 Result<ModelSource> parse_model_source(std::string_view text);
+// Several, of which no two have one name.
+Result<std::vector<ModelSource>> parse_model_sources(const std::vector<std::string>& texts);
 
 }  // namespace shoal::serve

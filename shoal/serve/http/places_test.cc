@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "shoal/base/atomic_file.h"
 #include "shoal/base/random.h"
+#include "shoal/base/temporary_folder.h"
 #include "shoal/ops/ops.h"
 #include "shoal/prefix/split_network.h"
 #include "shoal/serve/engine/model_part.h"
@@ -70,6 +72,20 @@ class Places : public ::testing::Test {
 
   std::unique_ptr<Device> device_ = make_reference_device();
 };
+
+TEST(RemoteServers, ShowTheKeyInAFile) {
+  const auto folder = TemporaryFolder::make();
+  const auto file = folder->path() / "key";
+  ASSERT_TRUE(write_file(file, "secret\n\n").ok());
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  const auto options = remote_server("http://10.0.0.9:8000", file, "", std::chrono::seconds(2));
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  EXPECT_EQ(options->url, "http://10.0.0.9:8000");
+  EXPECT_EQ(options->client.key, "secret");
+  EXPECT_EQ(options->client.timeout, std::chrono::seconds(2));
+  EXPECT_FALSE(remote_server("http://a:1", folder->path() / "no", "", {}).ok());
+  EXPECT_FALSE(remote_server("https://a:1", "", folder->path() / "no", {}).ok());
+}
 
 std::string at(const InferResponse& response, const std::string& name) {
   const auto found = response.parameters.find(name);

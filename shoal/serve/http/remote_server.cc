@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "shoal/net/text_file.h"
+
 namespace shoal::serve {
 namespace {
 
@@ -20,6 +22,23 @@ std::string error_in(const HttpAnswer& answer) {
 }
 
 }  // namespace
+
+Result<RemoteServerOptions> remote_server(const std::string& url, const std::string& key_file,
+                                          const std::string& trust_file,
+                                          std::chrono::milliseconds timeout) {
+  std::string key, trusted;
+  if (!key_file.empty()) {
+    SHOAL_ASSIGN(key, net::read_secret(key_file));
+    while (!key.empty() && key.back() == '\n') key.pop_back();
+  }
+  if (!trust_file.empty()) {
+    SHOAL_ASSIGN(trusted, net::read_text(trust_file));
+  }
+  RemoteServerOptions options{.url = url};
+  SHOAL_ASSIGN(options.client, client_options(url, key, trusted));
+  options.client.timeout = timeout;
+  return options;
+}
 
 RemoteServer::RemoteServer(RemoteServerOptions options)
     : options_(std::move(options)),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,10 +16,17 @@
 namespace shoal::serve {
 
 struct RemoteServerOptions {
-  std::string url;           // "http://host:port" or "https://host:port"
-  HttpClientOptions client;  // its timeout is that of a request
-  size_t most = 8;           // requests at a time
+  std::string url;                // "http://host:port" or "https://host:port"
+  HttpClientOptions client = {};  // its timeout is that of a request
+  size_t most = 8;                // requests at a time
 };
+
+// The server at a URL, with a key in a file that requests show, and certificates (PEM) in a file
+// that its own have to lead to; an empty name: none, or those of the system. Fails as these files
+// do.
+Result<RemoteServerOptions> remote_server(const std::string& url, const std::string& key_file,
+                                          const std::string& trust_file,
+                                          std::chrono::milliseconds timeout);
 
 class RemoteServer final : public Remote {
  public:

@@ -7,6 +7,8 @@
 
 #include "shoal/base/json_text.h"
 #include "shoal/base/printable.h"
+#include "shoal/net/text_file.h"
+#include "shoal/net/tls/tls_context.h"
 
 namespace shoal::serve {
 namespace {
@@ -114,6 +116,18 @@ Result<EtcdOptions> parse_etcd(std::string_view text) {
     options.urls.emplace_back(url);
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
+  return options;
+}
+
+Result<EtcdOptions> open_etcd(const std::string& text, const std::string& trust_file) {
+  SHOAL_ASSIGN(EtcdOptions options, parse_etcd(text));
+  if (text.find("https://") == text.npos) return options;
+  std::string trusted;
+  if (!trust_file.empty()) {
+    SHOAL_ASSIGN(trusted, net::read_text(trust_file));
+  }
+  SHOAL_ASSIGN(net::ContextPtr context, net::make_client_context(trusted));
+  options.tls = std::shared_ptr<SSL_CTX>(context.release(), SSL_CTX_free);
   return options;
 }
 

@@ -25,6 +25,10 @@ struct EtcdOptions {
 // "http://127.0.0.1:2379/name", or several: "http://a:2379,http://b:2379/name".
 Result<EtcdOptions> parse_etcd(std::string_view text);
 
+// The same; over https, the certificates (PEM) in this file have to vouch for etcd, or without one
+// those of the system.
+Result<EtcdOptions> open_etcd(const std::string& text, const std::string& trust_file);
+
 // A call of the gateway.
 struct EtcdCall {
   std::string path, json;

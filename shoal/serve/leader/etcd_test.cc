@@ -74,6 +74,13 @@ TEST(Etcd, SurvivesDamagedAnswers) {
   }
 }
 
+TEST(Etcd, IsTrustedByFiles) {
+  EXPECT_EQ(open_etcd("http://a:1/name", "nowhere")->tls, nullptr) << "nobody has to vouch for it";
+  EXPECT_NE(open_etcd("http://a:1,https://b:1/name", "")->tls, nullptr);
+  EXPECT_FALSE(open_etcd("https://a:1/name", "nowhere").ok());
+  EXPECT_FALSE(open_etcd("a:1/name", "").ok());
+}
+
 TEST(Etcd, IsNamedByUrls) {
   const auto one = parse_etcd("http://127.0.0.1:2379/digits");
   ASSERT_TRUE(one.ok());

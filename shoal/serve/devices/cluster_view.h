@@ -7,17 +7,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "../planning.h"
 #include "shoal/base/task_thread.h"
 #include "shoal/cluster/cluster_connection.h"
-#include "shoal/device/device.h"
+#include "shoal/plan/search/planner.h"
 #include "shoal/serve/protocol/device_list.h"
 
-namespace shoal::cli {
+namespace shoal::serve {
 
 // Thread-safe.
 class ClusterView {
@@ -30,12 +28,12 @@ class ClusterView {
 
   // As it is now. Asks workers about themselves where nobody has lately; their answers are in the
   // next list.
-  serve::DeviceList list();
+  DeviceList list();
 
  private:
   struct Known {
-    serve::PlanEntry entry;
-    std::set<int> workers;  // that it needs
+    PlanEntry entry;
+    std::vector<int> workers;  // that it needs, in order
   };
 
   std::vector<std::string> names() const;
@@ -52,12 +50,4 @@ class ClusterView {
   TaskThread asker_;  // last: its tasks use the rest
 };
 
-// A cluster as a device, and what is seen of it.
-struct WatchedCluster {
-  std::unique_ptr<Device> device;
-  std::shared_ptr<ClusterView> view;
-};
-// As open_cluster_device().
-Result<WatchedCluster> open_watched_cluster(const PlanFlags& flags);
-
-}  // namespace shoal::cli
+}  // namespace shoal::serve

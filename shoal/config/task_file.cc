@@ -1,12 +1,12 @@
 // Settings have the names that they have in recipes of 'shoal shrink'. Those of the file are for
 // all variants; a table of a variant has the last word about its own.
-#include "task_file.h"
+#include "shoal/config/task_file.h"
 
 #include <sstream>
 
 #include "shoal/config/toml_file.h"
 
-namespace shoal::cli {
+namespace shoal::config {
 namespace {
 
 using catalog::Making;
@@ -16,12 +16,12 @@ constexpr int64_t kMostWidths = 9;
 
 // The settings of a table, which may have some keys besides.
 Result<shrink::ShrinkOptions> settings_in(const toml::table& table, const std::string& name,
-                                          ShrinkFlags flags,
+                                          ShrinkRecipe recipe,
                                           const std::set<std::string_view>& others) {
   std::ostringstream text;
   text << toml::toml_formatter(table);
-  SHOAL_TRY(flags.take_text(text.str(), name, others));
-  return flags.resolve();
+  SHOAL_TRY(parse_shrink_recipe(text.str(), name, recipe, others));
+  return resolve(recipe);
 }
 
 Result<double> number_in(toml::table& table, std::string_view key, double fallback) {
@@ -50,7 +50,7 @@ Status take_special(toml::table& table, catalog::SpecialiseOptions& special) {
 }
 
 Result<VariantRecipe> variant_in(toml::table table, const std::string& file,
-                                 const ShrinkFlags& flags) {
+                                 const ShrinkRecipe& common) {
   VariantRecipe recipe;
   recipe.name = table["name"].value_or(std::string());
   if (!catalog::is_variant_name(recipe.name))
@@ -68,7 +68,7 @@ Result<VariantRecipe> variant_in(toml::table table, const std::string& file,
   } else if (recipe.by == Making::kSpecialise) {
     SHOAL_TRY(take_special(table, recipe.special).at(where));
   }
-  SHOAL_ASSIGN(recipe.shrink, settings_in(table, where, flags, {}));
+  SHOAL_ASSIGN(recipe.shrink, settings_in(table, where, common, {}));
   recipe.special.recipe = recipe.shrink.recipe;
   return recipe;
 }
@@ -76,11 +76,11 @@ Result<VariantRecipe> variant_in(toml::table table, const std::string& file,
 }  // namespace
 
 Result<CatalogTask> parse_task(std::string_view text, const std::string& name) {
-  SHOAL_ASSIGN(const toml::table root, config::parse_toml(text, name));
+  SHOAL_ASSIGN(const toml::table root, parse_toml(text, name));
   CatalogTask task;
-  task.flags.set_usual();
-  SHOAL_TRY(task.flags.take_text(text, name, {"widths", "variant"}));
-  SHOAL_ASSIGN(task.options.shrink, task.flags.resolve());
+  task.recipe = usual_shrink_recipe();
+  SHOAL_TRY(parse_shrink_recipe(text, name, task.recipe, {"widths", "variant"}));
+  SHOAL_ASSIGN(task.options.shrink, resolve(task.recipe));
   if (root.get("widths") != nullptr) {
     const toml::table* widths = root["widths"].as_table();
     if (widths == nullptr) return invalid(name + ": widths is no table");
@@ -90,14 +90,14 @@ Result<CatalogTask> parse_task(std::string_view text, const std::string& name) {
     }
     task.options.widths = static_cast<size_t>(*count);
     SHOAL_ASSIGN(task.options.shrink,
-                 settings_in(*widths, name + ": widths", task.flags, {"count"}));
+                 settings_in(*widths, name + ": widths", task.recipe, {"count"}));
   }
   if (root.get("variant") == nullptr) return task;
   const toml::array* variants = root["variant"].as_array();
   if (variants == nullptr) return invalid(name + ": variant is no list: write [[variant]]");
   for (const toml::node& entry : *variants) {
     if (!entry.is_table()) return invalid(name + ": variant is not a list of tables");
-    auto recipe = variant_in(*entry.as_table(), name, task.flags);
+    auto recipe = variant_in(*entry.as_table(), name, task.recipe);
     if (!recipe.ok()) return recipe.status().at(name);
     task.options.variants.push_back(*std::move(recipe));
   }
@@ -105,7 +105,7 @@ Result<CatalogTask> parse_task(std::string_view text, const std::string& name) {
 }
 
 Result<CatalogTask> read_task(const std::filesystem::path& path) {
-  return config::read_toml(path, parse_task);
+  return read_toml(path, parse_task);
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::config

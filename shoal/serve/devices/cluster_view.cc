@@ -1,12 +1,13 @@
-#include "cluster_view.h"
+#include "shoal/serve/devices/cluster_view.h"
 
 #include <algorithm>
 
 #include "shoal/base/machine.h"
 #include "shoal/base/number_text.h"
+#include "shoal/plan/cost/plan_stats.h"
 #include "shoal/report/plan_page.h"
 
-namespace shoal::cli {
+namespace shoal::serve {
 namespace {
 
 constexpr std::chrono::milliseconds kAskedLately{300};
@@ -22,17 +23,13 @@ std::string inputs_of(const Graph& graph) {
   return text;
 }
 
-std::set<int> workers_of(const plan::Plan& plan) {
-  std::set<int> workers;
-  for (const plan::Segment& segment : plan.segments) {
-    for (const plan::Task& task : segment.tasks) {
-      if (task.worker != plan::kCoordinator) workers.insert(task.worker);
-    }
-  }
+std::vector<int> needed_by(const plan::Plan& plan) {
+  std::vector<int> workers = plan::workers_of(plan);
+  std::erase(workers, plan::kCoordinator);
   return workers;
 }
 
-serve::DeviceEntry coordinator_entry() {
+DeviceEntry coordinator_entry() {
   const Machine machine = describe_machine();
   return {.name = kCoordinatorName,
           .role = "coordinator",
@@ -42,10 +39,9 @@ serve::DeviceEntry coordinator_entry() {
           .free_bytes = machine.free_bytes};
 }
 
-serve::DeviceEntry worker_entry(const cluster::WorkerInfo& info, bool present,
-                                const std::optional<cluster::WorkerReport>& report) {
-  serve::DeviceEntry entry{
-      .name = info.name, .role = "worker", .kind = "", .threads = info.threads};
+DeviceEntry worker_entry(const cluster::WorkerInfo& info, bool present,
+                         const std::optional<cluster::WorkerReport>& report) {
+  DeviceEntry entry{.name = info.name, .role = "worker", .kind = "", .threads = info.threads};
   if (!present) entry.lost = "the coordinator has lost it";
   if (report) {
     entry.kind = report->state.processor;
@@ -70,7 +66,7 @@ void ClusterView::add(const Graph& graph, const plan::Prediction& made) {
                         .model = inputs_of(graph),
                         .split = made.name,
                         .ms = 1e3 * made.timeline.seconds},
-              .workers = workers_of(made.plan())};
+              .workers = needed_by(made.plan())};
   known.entry.picture = std::make_shared<const std::string>(report::plan_picture_in_page(
       made.name + ", " + fixed(known.entry.ms, 2) + " ms as predicted", names(), made));
   const std::lock_guard lock(mutex_);
@@ -90,26 +86,26 @@ void ClusterView::ask() {
   asks_ = false;
 }
 
-serve::DeviceList ClusterView::list() {
+DeviceList ClusterView::list() {
   cluster::Coordinator& coordinator = connection_->coordinator();
   const auto infos = coordinator.workers();
   const auto links = connection_->known_links();
   const cluster::Workers present = coordinator.present();
-  serve::DeviceList list{.devices = {coordinator_entry()}, .links = {}, .plans = {}};
+  DeviceList list{.devices = {coordinator_entry()}, .links = {}, .plans = {}};
   const std::lock_guard lock(mutex_);
   reports_.resize(infos.size());
   for (size_t w = 0; w < infos.size(); ++w) {
     const bool is_there = present.contains(static_cast<int>(w));
     list.devices.push_back(worker_entry(infos[w], is_there, reports_[w]));
-    serve::LinkEntry& link =
-        list.links.emplace_back(serve::LinkEntry{.from = kCoordinatorName, .to = infos[w].name});
+    LinkEntry& link =
+        list.links.emplace_back(LinkEntry{.from = kCoordinatorName, .to = infos[w].name});
     if (links[w]) link.bytes_per_second = links[w]->bytes_per_second;
     if (reports_[w] && is_there) link.round_trip_ms = 1e3 * reports_[w]->round_trip_seconds;
   }
   // Of the plans for one network, the fastest whose workers are all there is carried out.
   for (const Known& known : plans_) {
     if (!std::ranges::includes(present, known.workers)) continue;
-    const auto same = std::ranges::find(list.plans, known.entry.model, &serve::PlanEntry::model);
+    const auto same = std::ranges::find(list.plans, known.entry.model, &PlanEntry::model);
     if (same == list.plans.end()) {
       list.plans.push_back(known.entry);
     } else if (known.entry.ms < same->ms) {
@@ -123,4 +119,4 @@ serve::DeviceList ClusterView::list() {
   return list;
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::serve

@@ -8,12 +8,12 @@
 
 #include "shoal/base/status.h"
 #include "shoal/catalog/build.h"
-#include "shrink_flags.h"
+#include "shoal/config/shrink_recipe.h"
 
-namespace shoal::cli {
+namespace shoal::config {
 
 struct CatalogTask {
-  ShrinkFlags flags;              // model, data and devices
+  ShrinkRecipe recipe;            // model, data and devices
   catalog::BuildOptions options;  // without folders
 };
 
@@ -21,4 +21,4 @@ struct CatalogTask {
 Result<CatalogTask> parse_task(std::string_view text, const std::string& name);
 Result<CatalogTask> read_task(const std::filesystem::path& path);
 
-}  // namespace shoal::cli
+}  // namespace shoal::config

@@ -1,0 +1,46 @@
+// FaceNetworks: the detector and the embedding of faces, on one device.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/detect/detector.h"
+#include "shoal/device/device.h"
+#include "shoal/faces/database.h"
+#include "shoal/faces/embedder.h"
+#include "shoal/faces/evaluation.h"
+#include "shoal/models/model.h"
+
+namespace shoal::faces {
+
+// Thread-compatible.
+class FaceNetworks {
+ public:
+  // `detector` is null where an image is an aligned face. Fails as the networks do.
+  static Result<FaceNetworks> open(std::unique_ptr<Device> device, const Model& embedding,
+                                   const Model* detector, uint64_t exits);
+
+  // REQUIRES: this outlives it, and stays where it is.
+  FaceReader reader(float least_score);
+  const Embedder& embedder() const { return *embedder_; }
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::optional<detect::Detector> detector_;
+  std::optional<Embedder> embedder_;
+};
+
+// The number of the network in a file, by which databases know it.
+Result<uint64_t> number_of(const std::filesystem::path& file);
+
+// A database whose embeddings are of this network; otherwise kInvalidArgument.
+Result<FaceDatabase> load_database(const std::filesystem::path& file, uint64_t number);
+
+// As parse_pairs().
+Result<std::vector<NamedPair>> read_pairs(const std::filesystem::path& file);
+
+}  // namespace shoal::faces

@@ -1,0 +1,27 @@
+// The scenario of FedProx (arXiv 1812.06127), in words: what clients do in a round unless it is
+// said otherwise. Batches of 10, SGD without momentum at a constant rate of 0.03.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "shoal/federated/simulation.h"
+
+namespace shoal::federated {
+
+struct ScenarioSettings {
+  Options options = {.population = {.stragglers = 0.9}};  // what needs no reading
+  std::string strategy = "fedavg", split = "classes";
+  float mu = -1;        // negative: the strategy's
+  double deadline = 0;  // 0: none
+  int64_t epochs = 10;
+};
+
+// All options, with local steps by `fit`. `given` says which of --batch, --momentum, --schedule and
+// --rate were given, and count; the others are those of the scenario. REQUIRES: the words are those
+// that there are.
+Options resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
+                const std::function<bool(const std::string& flag)>& given);
+
+}  // namespace shoal::federated
