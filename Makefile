@@ -14,10 +14,8 @@ JOBS ?= $(shell awk -v cores=$$(nproc) '/^MemTotal/ { fit = int($$2 / 1048576 + 
 AES = $(filter aes,$(shell dpkg --print-architecture | sed s/amd64/aes/))
 CONFIGURE = cmake --preset $(1) -Wno-dev >/dev/null
 BUILD = cmake --build --preset $(1) -j$(JOBS)
-# Beside tests, only while none wants the processor. What it says is in a file, and shown where it fails.
-BESIDE = chrt --idle 0 $(call BUILD,$(1)) $(2) >build/$(1)/build.log 2>&1 || { cat build/$(1)/build.log; exit 1; }
 
-.PHONY: demo build deb docs python test test-release test-fuzz test-tsan build-fuzz build-tsan test-arm fast bench format
+.PHONY: demo build deb docs python test test-fuzz test-tsan build-tsan test-arm fast bench format
 
 demo: build
 	build/release/shoal run
@@ -47,31 +45,29 @@ deb:
 # Optimised build by g++: kernels, plans, training, and what drives the binary from outside. Sanitized
 # build by clang: kernels again, every room, hostile models; each fuzzer for twenty seconds from one seed (longer
 # and from new seeds by hand: tools/fuzz 600). Then what runs on several threads under the thread
-# sanitizer. Many tests wait more than they compute: meanwhile the next build goes on.
+# sanitizer, whose build goes on while sanitized tests wait. It does not while processes are tested:
+# they have to answer in time.
 test:
 	tools/setup test oracles sanitize mpi avahi opencl vulkan video rtsp mqtt etcd grpc docs python python-test peers kubernetes browser $(AES)
 	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_TESTS_ONCE=ON -DSHOAL_MPI=ON -DSHOAL_PYTHON=ON
 	$(call BUILD,release)
 	tools/check
+	ctest --preset release -j$(JOBS)
+	$(call CONFIGURE,fuzz) -DSHOAL_TESTS=ON $(if $(AES),-DSHOAL_INTEL_AES=ON)
+	$(call BUILD,fuzz)
 	$(MAKE) --no-print-directory -j2 test-tsan
 
-test-release:
-	ctest --preset release -j$(JOBS)
-
-test-fuzz: test-release build-fuzz
+test-fuzz:
 	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize'
 	FUZZ_SEED=1 tools/fuzz 20
 
+# Beside tests, only while none wants the processor. What it says is in a file, and shown where it fails.
+build-tsan:
+	$(call CONFIGURE,tsan) -DSHOAL_TESTS=ON
+	chrt --idle 0 $(call BUILD,tsan) --target threaded_tests >build/tsan/build.log 2>&1 || { cat build/tsan/build.log; exit 1; }
+
 test-tsan: test-fuzz build-tsan
 	ctest --preset tsan -j$(JOBS) -L threads
-
-build-fuzz:
-	$(call CONFIGURE,fuzz) -DSHOAL_TESTS=ON $(if $(AES),-DSHOAL_INTEL_AES=ON)
-	$(call BESIDE,fuzz)
-
-build-tsan: build-fuzz
-	$(call CONFIGURE,tsan) -DSHOAL_TESTS=ON
-	$(call BESIDE,tsan,--target threaded_tests)
 
 # The C++ tests on 64-bit ARM, by cross compiler and qemu-user.
 test-arm:

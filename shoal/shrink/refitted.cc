@@ -8,8 +8,9 @@
 namespace shoal::shrink {
 namespace {
 
-// A share of the examples, so that choosing stays cheap beside learning, and no more than helps.
-constexpr size_t kShareOfExamples = 16, kMostExamples = 512;
+// A share of the examples, so that choosing stays cheap beside learning, but neither so few that
+// what is fitted is accident nor more than helps.
+constexpr size_t kShareOfExamples = 16, kLeastExamples = 64, kMostExamples = 512;
 // Of one value in all examples, which are in memory together.
 constexpr size_t kMostBytes = size_t{128} << 20;
 
@@ -18,8 +19,9 @@ size_t examples_for(const Graph& network, const Dataset& examples) {
   for (const Node& node : network.nodes()) {
     for (ValueId id : node.outputs) largest = std::max(largest, network[id].type.bytes());
   }
-  const size_t most = std::min(kMostExamples, examples.size() / kShareOfExamples);
-  return std::max<size_t>(std::min(most, kMostBytes / largest), 1);
+  const size_t share =
+      std::clamp(examples.size() / kShareOfExamples, kLeastExamples, kMostExamples);
+  return std::max<size_t>(std::min({share, examples.size(), kMostBytes / largest}), 1);
 }
 
 }  // namespace
