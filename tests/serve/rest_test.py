@@ -456,18 +456,18 @@ def test_drain_answers_what_was_asked(_):
     body, headers = binary_request([0.5] * PIXELS)
     for connection in connections:
         scores_of(*ask(connection, "POST", INFER, body, headers))
-    # Half a request is under way when it is told to end; it comes to its end.
+    # Half a request has come when it is told to end; it comes to its end.
     half = socket.create_connection(server.host.split(":"), timeout=TIMEOUT)
-    text = f"POST {INFER} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n".encode()
-    text += b"Inference-Header-Content-Length: " + headers["inference-header-content-length"].encode() + b"\r\n\r\n" + body
-    half.sendall(text[:len(text) // 2])
+    text = f"POST {INFER} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n".encode()
+    half.sendall(text + b"Inference-Header-Content-Length: " + headers["inference-header-content-length"].encode() + b"\r\n\r\n")
+    assert half.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
     server.process.terminate()
 
     def is_draining():
         return ask(connections[0], "GET", "/v2/health/ready")[0] == 400
 
     wait_for(is_draining)
-    half.sendall(text[len(text) // 2:])
+    half.sendall(body)
     got = b""
     while chunk := half.recv(65536):
         got += chunk
