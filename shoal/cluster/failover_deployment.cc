@@ -346,8 +346,10 @@ void FailoverDeployment::offer() {
   const Turns& turns = best.turns;
   std::vector<uint64_t> services;
   {
+    // Before requests can go by them: who is answered finds that plans are others.
     const std::lock_guard lock(mutex_);
     services = services_;
+    changes_ += std::exchange(offered_, order.front()) != order.front() ? 1 : 0;
   }
   while (services.size() < turns.size()) services.push_back(coordinator_.make_service());
   for (size_t s = 0; s < services.size(); ++s) {
@@ -377,7 +379,6 @@ void FailoverDeployment::offer() {
   alone_ = std::move(alone);
   worker_of_turn_ = std::move(worker_of_turn);
   dealer_.set_workers(requests);
-  changes_ += std::exchange(offered_, order.front()) != order.front() ? 1 : 0;
 }
 
 void FailoverDeployment::give_up(const Status& why) {
