@@ -11,7 +11,6 @@
 #include "shoal/compress/remove.h"
 #include "shoal/compress/testing.h"
 #include "shoal/graph/random_inputs.h"
-#include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::compress {
@@ -53,12 +52,6 @@ z = MatMul(g, w2)
 y = Add(r1, z)
 output y
 )";
-}
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  EXPECT_TRUE(graph.ok()) << graph.status().message();
-  return graph.ok() ? *graph : Graph();
 }
 
 ValueId value_of(const Graph& graph, const std::string& name) {

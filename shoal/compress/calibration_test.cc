@@ -4,17 +4,11 @@
 
 #include "shoal/compress/methods.h"
 #include "shoal/compress/quantize.h"
-#include "shoal/graph/text.h"
+#include "shoal/compress/testing.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::compress {
 namespace {
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  SHOAL_CHECK(graph.ok());
-  return *std::move(graph);
-}
 
 // y = 2x, so that its range is known.
 Graph doubling() {

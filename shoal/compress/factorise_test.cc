@@ -8,18 +8,12 @@
 
 #include "shoal/base/random_matrix.h"
 #include "shoal/compress/low_rank.h"
-#include "shoal/graph/text.h"
+#include "shoal/compress/testing.h"
 #include "shoal/ops/ops.h"
 #include "shoal/tensor/compare.h"
 
 namespace shoal::compress {
 namespace {
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  SHOAL_CHECK(graph.ok());
-  return *std::move(graph);
-}
 
 int64_t macs_of(const Graph& graph) {
   int64_t sum = 0;

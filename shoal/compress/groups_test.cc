@@ -7,19 +7,12 @@
 
 #include "shoal/compress/testing.h"
 #include "shoal/graph/random_inputs.h"
-#include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::compress {
 namespace {
 
 constexpr double kSame = 1e-5;
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  EXPECT_TRUE(graph.ok()) << graph.status().message();
-  return graph.ok() ? *graph : Graph();
-}
 
 Groups groups_of(const Graph& graph) {
   auto groups = find_groups(graph);

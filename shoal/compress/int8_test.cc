@@ -5,7 +5,7 @@
 #include <memory>
 #include <random>
 
-#include "shoal/graph/text.h"
+#include "shoal/compress/testing.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::compress {
@@ -28,12 +28,6 @@ d = Relu(c)
 y = Conv(d, u)
 output y
 )";
-}
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  SHOAL_CHECK(graph.ok());
-  return *std::move(graph);
 }
 
 class Int8 : public ::testing::Test {

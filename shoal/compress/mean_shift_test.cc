@@ -4,17 +4,11 @@
 
 #include <memory>
 
-#include "shoal/graph/text.h"
+#include "shoal/compress/testing.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::compress {
 namespace {
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  SHOAL_CHECK(graph.ok());
-  return *std::move(graph);
-}
 
 TEST(TrustedMean, IsTheMeanWhereAllAgree) {
   EXPECT_DOUBLE_EQ(trusted_mean(std::vector<double>{0.5, 0.5, 0.5}), 0.5);

@@ -8,7 +8,6 @@
 #include "shoal/compress/remove.h"
 #include "shoal/compress/testing.h"
 #include "shoal/graph/random_inputs.h"
-#include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::compress {
@@ -45,12 +44,6 @@ o = Gemm(f, k)
 p = Gemm(o, q)
 output p
 )";
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  EXPECT_TRUE(graph.ok()) << graph.status().message();
-  return graph.ok() ? *graph : Graph();
-}
 
 TEST(Nest, KeepsTheAnswers) {
   const Graph graph = parse(kNetwork);

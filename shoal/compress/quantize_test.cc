@@ -5,18 +5,12 @@
 #include <cmath>
 #include <random>
 
-#include "shoal/graph/text.h"
+#include "shoal/compress/testing.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 
 namespace shoal::compress {
 namespace {
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  EXPECT_TRUE(graph.ok()) << graph.status().message();
-  return graph.ok() ? *graph : Graph();
-}
 
 std::vector<std::string> names(const Graph& graph, const std::vector<ValueId>& ids) {
   std::vector<std::string> all;

@@ -9,18 +9,11 @@
 #include "shoal/base/random_matrix.h"
 #include "shoal/compress/testing.h"
 #include "shoal/graph/random_inputs.h"
-#include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/rewriter.h"
 
 namespace shoal::compress {
 namespace {
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  SHOAL_CHECK(graph.ok());
-  return *std::move(graph);
-}
 
 // A matrix as a constant of the text form.
 std::string constant(const std::string& name_and_type, const Matrix& matrix) {

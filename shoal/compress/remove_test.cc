@@ -4,7 +4,7 @@
 
 #include "shoal/compress/importance.h"
 #include "shoal/compress/methods.h"
-#include "shoal/graph/text.h"
+#include "shoal/compress/testing.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::compress {
@@ -26,12 +26,6 @@ g = Gemm(f, m)
 o = Gemm(g, k)
 output o
 )";
-
-Graph parse(const std::string& text) {
-  auto graph = parse_text(text, ops::find);
-  EXPECT_TRUE(graph.ok()) << graph.status().message();
-  return graph.ok() ? *graph : Graph();
-}
 
 int64_t all_macs(const Graph& graph) {
   int64_t total = 0;

@@ -1,7 +1,9 @@
-// What tests of removal share: random units, and the law that removed equals masked.
+// What tests share: graphs as text, random units, and the law that removed equals masked.
 #pragma once
 
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -9,9 +11,18 @@
 #include "shoal/compress/narrowing.h"
 #include "shoal/compress/remove.h"
 #include "shoal/device/device.h"
+#include "shoal/graph/text.h"
+#include "shoal/ops/ops.h"
 #include "shoal/tensor/compare.h"
 
 namespace shoal::compress {
+
+// REQUIRES: it is one.
+inline Graph parse(const std::string& text) {
+  auto graph = parse_text(text, ops::find);
+  SHOAL_CHECK(graph.ok());
+  return *std::move(graph);
+}
 
 // A random share of the units, one of each group left out.
 inline std::vector<size_t> random_units(const Groups& groups, std::mt19937& rng) {
