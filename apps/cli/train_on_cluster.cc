@@ -22,6 +22,7 @@ using train_cluster::Figures;
 
 Result<train_cluster::Options> options_of(const TrainFlags& flags) {
   train_cluster::Options options;
+  if (!flags.report.empty()) return invalid("--report is for training on one device");
   SHOAL_ASSIGN(options.fit, flags.resolve());
   if (options.fit.out.empty() && flags.options.checkpoint.empty()) options.fit.checkpoint.clear();
   options.steps = flags.together.steps;
