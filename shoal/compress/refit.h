@@ -1,7 +1,7 @@
-// Refitting after removal: reconstruction as in channel pruning (He et al. 2017). A layer that can
-// no longer read all that it read gets the weights which give, from what is left, what it gave in
-// the whole network. Over examples, with x what it reads in the smaller network and y what it gave
-// in the whole one,
+// Refitting after removal: reconstruction as in channel pruning (He et al. 2017). A layer that lost
+// inputs gets new weights. From the inputs that stay, they give what the layer gave in the whole
+// network. With x its inputs in the smaller network and y its outputs in the whole one, over
+// examples,
 //
 //   W' = argmin sum ||y - W' x||² + sum over j of lambda_j ||W'_j - W_j||²
 //      = W + R Xᵀ (X Xᵀ + diag(lambda))^-1,   R = Y - W X,

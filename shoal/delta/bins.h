@@ -12,7 +12,7 @@ struct Bins {
   int64_t count = 1;         // at most 256
 };
 
-// The bin of each element; a number that is none falls into the first. REQUIRES: as many of both.
+// The bin of each element; a NaN falls into the first. REQUIRES: both have the same size.
 void bins_of(std::span<const float> elements, const Bins& bins, std::span<uint8_t> to);
 
 // Adds how many of `from` are in each bin. REQUIRES: all are below counts.size().

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "shoal/base/random.h"
+#include "shoal/learn/codec/kernels.h"
 
 namespace shoal::learn {
 namespace {
@@ -193,6 +195,26 @@ TEST(Qsgd, HasTheVarianceOfItsLevels) {
     }
     EXPECT_LE(error, std::min(400 / (s * s), 20 / s) * norm * 1.1) << bits;
     EXPECT_GT(error, 0) << bits;
+  }
+}
+
+// y_k is the sum of x_i over all i that differ from k in the mixed digits only, with the sign of
+// (-1)^(digits that are 1 in both).
+TEST(Hadamard, IsTheProductWithItsMatrix) {
+  for (const size_t apart : {1u, 16u}) {
+    for (size_t size = apart; size <= 64 * apart; size *= 2) {
+      std::vector<float> x(size), y;
+      for (size_t i = 0; i < size; ++i) x[i] = static_cast<float>(i * i % 17) - 8;
+      y = x;
+      hadamard(y, apart);
+      for (size_t k = 0; k < size; ++k) {
+        float want = 0;
+        for (size_t i = k % apart; i < size; i += apart) {
+          want += std::popcount(i / apart & k / apart) % 2 == 0 ? x[i] : -x[i];
+        }
+        EXPECT_EQ(y[k], want) << "size " << size << ", apart " << apart << ", at " << k;
+      }
+    }
   }
 }
 
