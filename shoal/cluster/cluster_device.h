@@ -72,9 +72,9 @@ struct ClusterOptions {
 };
 
 // Any number of runs of what it compiles may go on at once, on any threads. A request that loses a
-// worker is replayed, once, by the workers that are left; then it fails with kUnavailable or
-// kDeadline and is worth another try. Workers that come later are measured and used: see
-// FailoverDeployment.
+// worker is replayed, up to three times, by the workers that are left; then it fails with
+// kUnavailable or kDeadline and is worth another try. Workers that come later are measured and
+// used: see FailoverDeployment.
 // REQUIRES: options.profile is set; the coordinator outlives the device and all that it compiled,
 // unless options.keep_alive sees to that.
 std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options);

@@ -76,10 +76,10 @@ class FailoverDeployment {
   ~FailoverDeployment();  // REQUIRES: no request is on its way
 
   // Any number of requests may be on their way at once. A request whose plan fails is replayed
-  // once, by another plan, before `timeout` ends. If that fails, too, it ends with kUnavailable or
-  // kDeadline, and is worth another try. kCancelled soon after a stop is requested of `cancel`.
-  // `measured` is the timeline of the last attempt; it stays as it was if plans changed before all
-  // times were there. REQUIRES: it is null, or options.traced.
+  // by another plan, Requests::kMostReplays times, before `timeout` ends. If that fails, too, it
+  // ends with kUnavailable or kDeadline, and is worth another try. kCancelled soon after a stop is
+  // requested of `cancel`. `measured` is the timeline of the last attempt; it stays as it was if
+  // plans changed before all times were there. REQUIRES: it is null, or options.traced.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout, const std::stop_token& cancel = {},
              plan::Timeline* measured = nullptr) {

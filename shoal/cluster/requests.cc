@@ -3,14 +3,14 @@
 //   submitted -> waiting -> attempt -> answered
 //       |           ^          |  loss that the plan does not survive
 //       v           '----------'
-//    refused          (once)
+//    refused     (kMostReplays times)
 //
 // Invariants: a request has at most one attempt on its way, and attempts_ holds exactly those; at
-// most one replay; every request ends with exactly one RequestOutcome. An attempt survives a loss
-// if the plan answers without all workers that the attempt cannot rely on (plan::survives_loss).
-// Errors other than kUnavailable are not replayed: they would repeat. A request that waits is in
-// the queue of its service, and after every event none waits whose plan has room: all events that
-// may change that end with begin_waiting().
+// most kMostReplays replays, but for suspects; every request ends with exactly one RequestOutcome.
+// An attempt survives a loss if the plan answers without all workers that the attempt cannot rely
+// on (plan::survives_loss). Errors other than kUnavailable are not replayed: they would repeat. A
+// request that waits is in the queue of its service, and after every event none waits whose plan
+// has room: all events that may change that end with begin_waiting().
 #include "shoal/cluster/requests.h"
 
 #include <algorithm>
@@ -281,7 +281,7 @@ bool Requests::has_step(uint64_t request) const { return !requests_.at(request).
 
 bool Requests::is_replay(uint64_t attempt) const {
   const auto it = attempts_.find(attempt);
-  return it != attempts_.end() && requests_.at(it->second).replayed;
+  return it != attempts_.end() && requests_.at(it->second).replays > 0;
 }
 
 Result<std::optional<TensorType>> Requests::expect(int worker, uint64_t attempt,
@@ -378,10 +378,11 @@ void Requests::reconsider(const Offered& offered) {
     request.gone.insert(offered.gone.begin(), offered.gone.end());
     if (answers(*offered.deployed, request.gone)) continue;
     // Who was suspected and is now lost is one loss. To have tried such a worker after all, because
-    // no plan was without it, does not use up the replay.
+    // no plan was without it, uses up no replay.
     const bool is_known = std::ranges::includes(request.suspects, offered.gone);
     request.suspects.insert(offered.gone.begin(), offered.gone.end());
-    fail_attempt(request, offered.why, is_known || !request.replayed);
+    if (is_known) --request.replays;
+    fail_attempt(request, offered.why, request.replays < kMostReplays);
   }
 }
 
@@ -390,7 +391,7 @@ void Requests::fail_attempt(Request& request, const Status& why, bool may_replay
   abandon(request);
   request.why = why;
   if (!may_replay) return end(request, why);
-  request.replayed = true;
+  ++request.replays;
   queues_[request.service].push_again(request.id, request.client);
 }
 
@@ -417,7 +418,7 @@ void Requests::end(Request& request, const Status& status) {
       request.attempt.deployed && request.attempt.deployed->scheduled.plan().survives > 0;
   if (status.ok() && others_go_on) request.step.abandon = request.attempt;
   request.step.end =
-      RequestOutcome{status, {}, std::exchange(request.attempt, {}), {}, request.replayed, {}};
+      RequestOutcome{status, {}, std::exchange(request.attempt, {}), {}, request.replays > 0, {}};
   if (status.ok()) request.step.end->outputs = request.answer->take();
 }
 

@@ -68,6 +68,9 @@ class Requests {
   using Time = std::chrono::steady_clock::time_point;
 
   static constexpr size_t kMostWaiting = 128;  // requests of a service
+  // Replays of a request. Each is of another loss. On a busy machine workers that are only late are
+  // lost, too, so that one is not enough; and a request that ends its workers has to end itself.
+  static constexpr int kMostReplays = 3;
 
   // Sets the time of the events that follow. Where it is never called, how long attempts take is
   // not known, and requests are refused for their number only.
@@ -92,8 +95,8 @@ class Requests {
 
   // Begins a request, by the first plan of the service that has not lost a worker which any plan of
   // the service has lost; or else by the first that has lost no worker; or else by the first that
-  // survives its losses. A request whose plan fails is tried once more, by another. Where the plan
-  // has no room, the request waits or is refused; clients have any numbers.
+  // survives its losses. A request whose plan fails is replayed by another, kMostReplays times.
+  // Where the plan has no room, the request waits or is refused; clients have any numbers.
   uint64_t submit(uint64_t service, std::span<const Tensor> inputs, Time deadline,
                   uint64_t client = 0);
   // The actions since the last call. After a step with `end`, the request is forgotten.
@@ -147,7 +150,7 @@ class Requests {
     std::set<int> gone;      // workers that this attempt cannot rely on
     std::set<int> suspects;  // workers that were not reached in an earlier attempt
     Status why;              // of the last attempt's failure
-    bool replayed = false;
+    int replays = 0;
     bool over = false;
     RequestStep step;
   };

@@ -177,8 +177,6 @@ TEST(Requests, DoWithoutOneOfTwoWhoLostEachOther) {
   EXPECT_EQ(requests.missing(1), (std::vector<int>{1, 2})) << "others count";
 }
 
-// A loss before, in the middle of, or after the answer: it is replayed by who is left, if it
-// needed whom it lost.
 // A member must not make others lose their plans.
 TEST(Requests, IgnoreBlameOfOrByWorkersOutsideThePlan) {
   Case network(3);
@@ -200,6 +198,8 @@ TEST(Requests, IgnoreBlameOfOrByWorkersOutsideThePlan) {
   EXPECT_TRUE(requests.knows(attempt));
 }
 
+// A loss before, in the middle of, or after the answer: it is replayed by who is left, if it
+// needed whom it lost.
 TEST(Requests, AreReplayedByWhoIsLeft) {
   int replays = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {
@@ -243,18 +243,21 @@ TEST(Requests, AreReplayedByWhoIsLeft) {
   EXPECT_GT(replays, 20);
 }
 
-TEST(Requests, AreReplayedOnlyOnce) {
+// A request that ends its workers must not end all of them.
+TEST(Requests, AreReplayedAFewTimesOnly) {
   Case example(3);
   Requests requests;
-  for (uint64_t id : {1u, 2u, 3u}) {
-    requests.add(example.deployed(id, {static_cast<int>(id) - 1}));
+  std::vector<uint64_t> plans;
+  for (int worker = 0; worker < Requests::kMostReplays + 2; ++worker) {
+    plans.push_back(static_cast<uint64_t>(worker) + 1);
+    requests.add(example.deployed(plans.back(), {worker}));
   }
-  requests.offer(kService, {1, 2, 3});
+  requests.offer(kService, plans);
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
-  EXPECT_EQ(requests.step(request).begin->deployed->id, 1u);
-  requests.lose(0, kGone);
-  EXPECT_EQ(requests.step(request).begin->deployed->id, 2u);
-  requests.lose(1, kGone);
+  for (int worker = 0; worker <= Requests::kMostReplays; ++worker) {
+    EXPECT_EQ(requests.step(request).begin->deployed->id, plans[static_cast<size_t>(worker)]);
+    requests.lose(worker, kGone);
+  }
   const RequestStep last = requests.step(request);
   EXPECT_FALSE(last.begin);
   ASSERT_TRUE(last.end);
@@ -262,7 +265,8 @@ TEST(Requests, AreReplayedOnlyOnce) {
   EXPECT_EQ(last.end->status.message(), kGone.message());
 }
 
-// Another worker hears nothing of it, and then the coordinator does not either: that is one loss.
+// Another worker hears nothing of it, and then the coordinator does not either: that is one loss,
+// whatever the number of replays.
 TEST(Requests, AreReplayedAgainWhereASuspectIsLost) {
   Case example(3);
   DeployedPlanPtr both;
@@ -272,17 +276,23 @@ TEST(Requests, AreReplayedAgainWhereASuspectIsLost) {
   Requests requests;
   requests.add(both);
   requests.add(example.deployed(2, {1}));
-  requests.add(example.deployed(3, {0}));
+  std::vector<uint64_t> later;
+  for (int worker = 2; worker < Requests::kMostReplays + 2; ++worker) {
+    later.push_back(static_cast<uint64_t>(worker) + 1);
+    requests.add(example.deployed(later.back(), {worker}));
+  }
   requests.offer(kService, {1, 2}, true);
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
   requests.fail(0, requests.step(request).begin->id, kGone, 1);
   EXPECT_EQ(requests.step(request).begin->deployed->id, 2u) << "all plans use the suspect";
   requests.lose(1, kGone);
   ASSERT_FALSE(requests.step(request).end);
-  requests.offer(kService, {3}, true);
-  EXPECT_EQ(requests.step(request).begin->deployed->id, 3u);
-  requests.lose(0, kGone);
-  EXPECT_TRUE(requests.step(request).end) << "a second loss";
+  requests.offer(kService, later, true);
+  for (uint64_t id : later) {
+    EXPECT_EQ(requests.step(request).begin->deployed->id, id);
+    requests.lose(static_cast<int>(id) - 1, kGone);
+  }
+  EXPECT_TRUE(requests.step(request).end) << "as many losses again as there are replays";
 }
 
 TEST(Requests, FailAtOnceWhereNobodyMakesANewPlan) {
