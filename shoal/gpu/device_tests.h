@@ -163,6 +163,44 @@ TEST_P(GpuDevice, ComputesInF32AndF16) {
   EXPECT_FALSE(std::ranges::equal(got.bytes(), want.bytes())) << "that was not f16";
 }
 
+// As training keeps activations: every bit is that of the reference. Ties, overflow, what is no
+// number, and numbers below the least normal one are among them.
+TEST_P(GpuDevice, RoundsToBf16) {
+  const Graph graph = parsed(R"(
+    input x f32[1030]
+    narrow = Cast(x) to=16 round_mode="nearest"
+    wide = Cast(narrow) to=1
+    output narrow
+    output wide)");
+  Tensor x = random_tensor({1030});
+  const float edges[] = {1.00390625f, 1.01171875f, -0.0f,         INFINITY, -INFINITY,
+                         NAN,         3.4028235e38f, 1.4e-45f, -9.9e-39f, 65504};
+  std::ranges::copy(edges, x.data<float>().begin());
+  const std::vector<Tensor> want = reference_answers(graph, x);
+  const auto executable = device_of()->compile(graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  const std::vector<Tensor> got = answers(**executable, x);
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_TRUE(std::ranges::equal(got[i].bytes(), want[i].bytes())) << i;
+  }
+  const Graph cut = parsed(R"(
+    input x f32[4]
+    y = Cast(x) to=16
+    output y)");
+  EXPECT_EQ(device_of()->compile(cut).status().code(), Code::kUnsupported) << "digits are cut off";
+}
+
+TEST_P(GpuDevice, RefusesGradientsInF16) {
+  const Graph graph = parsed(R"(
+    input x f32[4]
+    y = Relu(x)
+    dx = ReluBackward(y, x)
+    output dx)");
+  const auto refused = device_of({.precision = GpuPrecision::kF16})->compile(graph);
+  EXPECT_EQ(refused.status().code(), Code::kUnsupported);
+  EXPECT_TRUE(device_of()->compile(graph).ok());
+}
+
 // Few tiles and long sums: groups share a tile. The bits do not depend on who comes last.
 TEST_P(GpuDevice, CutsLongSumsIntoParts) {
   const Graph graph = parsed(R"(
