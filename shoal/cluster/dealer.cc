@@ -27,7 +27,9 @@ int Dealer::begin(int usual, Time now) {
   for (auto each = workers_.begin(); each != workers_.end(); ++each) {
     const Worker& worker = each->second;
     const double seconds = worker.seconds > 0 ? worker.seconds : scale / worker.share;
-    const double done = static_cast<double>(worker.requests + 1) * seconds;
+    const std::chrono::duration<double> worked = now - worker.since;
+    const double rest = worker.requests > 0 ? std::max(0.0, seconds - worked.count()) : seconds;
+    const double done = rest + static_cast<double>(worker.requests) * seconds;
     const bool is_better = (worker.requests == 0) == (best->second.requests == 0)
                                ? done < least
                                : worker.requests == 0;

@@ -2,7 +2,9 @@
 // answer it alone. It has no clock and no I/O.
 //
 // A request goes to a worker that has nothing to do, or else to the one that would be done with it
-// first, by what it has to do and by how fast it was lately. Turns that are dealt out beforehand
+// first, by what it has to do, by how long it has been at it and by how fast it was lately. So a
+// worker of two that are about as fast has its next request before it is done, and does not wait
+// while an answer goes to a client and a request comes back. Turns that are dealt out beforehand
 // are as good only as the speeds they were made from: of two workers, one of which became half as
 // fast, the other would wait for half of the time.
 #pragma once

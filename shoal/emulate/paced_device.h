@@ -13,7 +13,7 @@
 namespace shoal::emulate {
 
 struct DevicePace {
-  // None: as long as the device takes.
+  // None: as long as the device takes at least.
   std::optional<plan::WorkerProfile> profile;
   // Asked before every run: the factor by which it takes longer. None: 1.
   std::function<double()> dilation = nullptr;
@@ -22,7 +22,7 @@ struct DevicePace {
 // The device outlives what is returned.
 std::unique_ptr<Device> make_paced_device(Device& device, DevicePace pace);
 
-// Lets make_device() know "slow:20:DEVICE", which takes 20 times as long as DEVICE.
+// Lets make_device() know "slow:20:DEVICE", which takes 20 times as long as DEVICE at its fastest.
 void register_slow_device();
 
 }  // namespace shoal::emulate

@@ -5,9 +5,17 @@
 
 #include "shoal/gpu/lower.h"
 #include "shoal/gpu/tune.h"
+#include "shoal/ops/ops.h"
 
 namespace shoal::gpu {
 namespace {
+
+// A step of training: gradients of a loss that is a mean are below what f16 holds.
+bool is_training(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) {
+    return node.op == &ops::softmax_cross_entropy_loss || node.op->name.ends_with("Backward");
+  });
+}
 
 class DriverDevice final : public Device {
  public:
@@ -19,6 +27,11 @@ class DriverDevice final : public Device {
     return gpu::supports(graph, node, options_.device);
   }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    if (options_.precision == GpuPrecision::kF16 && is_training(graph)) {
+      return Status(Code::kUnsupported,
+                    "gradients would be lost in f16: training is for the device without :fp16, and "
+                    "bf16 halves the memory of activations");
+    }
     SHOAL_ASSIGN(Graph lowered, gpu::lowered(graph));
     MeasureNodes measure;
     if (options_.tunes && info_.traces) {

@@ -29,10 +29,9 @@ class Driver {
 std::unique_ptr<Device> make_driver_device(std::string_view kind, int64_t memory_bytes, bool traces,
                                            std::unique_ptr<const Driver> driver);
 
-// The same over what an API opened. COMPILED has a static compile(context, plan).
+// The driver of what an API opened. COMPILED has a static compile(context, plan).
 template <class Compiled, class Context>
-std::unique_ptr<Device> make_driver_device(std::string_view kind, int64_t memory_bytes, bool traces,
-                                           std::shared_ptr<const Context> context) {
+std::unique_ptr<const Driver> make_driver(std::shared_ptr<const Context> context) {
   class Opened final : public Driver {
    public:
     explicit Opened(std::shared_ptr<const Context> opened) : context_(std::move(opened)) {}
@@ -47,8 +46,7 @@ std::unique_ptr<Device> make_driver_device(std::string_view kind, int64_t memory
    private:
     const std::shared_ptr<const Context> context_;
   };
-  return make_driver_device(kind, memory_bytes, traces,
-                            std::make_unique<Opened>(std::move(context)));
+  return std::make_unique<Opened>(std::move(context));
 }
 
 // The options of a device by its name. Programs are kept in the user's cache folder.

@@ -7,6 +7,7 @@
 #include "shoal/gpu/functions.h"
 #include "shoal/gpu/makers.h"
 #include "shoal/gpu/source.h"
+#include "shoal/ops/elementwise/cast.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::gpu {
@@ -88,6 +89,16 @@ std::optional<Work> make_chain(const NodeSpec& spec) {
   }
   body += "STORE(y, i, v" + std::to_string(values - 1) + ");\n";
   return elementwise_work(spec, "chain", spec.inputs.size(), body);
+}
+
+// From f32 to bf16 and back: training keeps activations so (train/store_bf16.h).
+std::optional<Work> make_cast(const NodeSpec& spec) {
+  const bool narrows = spec.outputs[0].dtype == DType::kBF16;
+  if (narrows == (spec.inputs[0].type.dtype == DType::kBF16) || !spec.device.stores_halves ||
+      (narrows && !ops::rounds_to_nearest(spec.node))) {
+    return std::nullopt;
+  }
+  return elementwise_work(spec, "cast", 1, "STORE(y, i, v0);\n");
 }
 
 }  // namespace shoal::gpu

@@ -28,6 +28,8 @@ constexpr std::string_view kPrelude = R"(
 #define LOAD_F16(p, i) float(p[i])
 #define STORE_F16(p, i, v) (p[i] = float16_t(v))
 #define ALIGNED_STORE4_F16(p, i, v) (p##_fours[(i) >> 2] = f16vec4(v))
+#define LOAD_BF16(p, i) uintBitsToFloat(uint(p[i]) << 16)
+#define STORE_BF16(p, i, v) (p[i] = uint16_t(isnan(v) ? floatBitsToUint(v) >> 16 | 0x40u : (floatBitsToUint(v) + 0x7fffu + (floatBitsToUint(v) >> 16 & 1u)) >> 16))
 #define GROUP_0 (int(gl_WorkGroupID.x) + first_group)
 #define GROUP_1 int(gl_WorkGroupID.y)
 #define GROUP_2 int(gl_WorkGroupID.z)
@@ -188,25 +190,22 @@ std::string shader_text(const Launch& launch) {
   for (size_t i = 0; i < launch.arguments.size(); ++i) {
     const Argument& argument = launch.arguments[i];
     const std::string& name = argument.name;
-    const bool is_half = argument.storage == Storage::kF16;
+    const StorageText& stored = text_of(argument.storage);
     const bool is_shared = launch.body.find("SHARED(" + name + ",") != launch.body.npos;
     const bool is_coherent = groups_meet && (is_shared || argument.kind == Kind::kCounters);
     // What no item writes may be cached without asking for it again.
     const bool is_read = argument.kind == Kind::kInput || argument.kind == Kind::kTable;
     const std::string access = is_coherent ? "coherent " : is_read ? "restrict readonly " : "";
     const std::string block = "Block" + std::to_string(i);
-    declarations += "#define STORED_" + name + (is_half ? " F16\n" : " F32\n");
+    declarations += "#define STORED_" + name + " " + std::string(stored.name) + "\n";
     declarations += buffer_text(i, block, access,
-                                name.starts_with("int_") ? "int"
-                                : is_half                ? "float16_t"
-                                                         : "float",
-                                name);
+                                std::string(name.starts_with("int_") ? "int" : stored.glsl), name);
     if (launch.body.find("ALIGNED4(" + name + ",") != launch.body.npos ||
         launch.body.find("ALIGNED_STORE4(" + name + ",") != launch.body.npos) {
       declarations +=
-          buffer_text(i, block + "_4", access, is_half ? "f16vec4" : "vec4", name + "_fours");
+          buffer_text(i, block + "_4", access, std::string(stored.glsl_four), name + "_fours");
     }
-    has_half |= is_half;
+    has_half |= argument.storage != Storage::kF32;
   }
   for (const LocalArray& local : launch.locals) {
     declarations += "shared vec4 " + local.name + "[" + text_of((local.elements + 3) / 4) + "];\n";

@@ -8,7 +8,8 @@
 namespace shoal::gpu {
 
 // A node and what is known of it. Inputs that are given, other than lists and scalars that
-// `Operator::reads_value` names and indices, are f32 and not empty; so are the outputs.
+// `Operator::reads_value` names and indices, are f32 and not empty; so are the outputs. Those of a
+// Cast may be bf16.
 struct NodeSpec {
   const Graph& graph;
   const Node& node;
@@ -28,6 +29,7 @@ using MakeWork = std::optional<Work> (*)(const NodeSpec& spec);
 std::optional<Work> make_unary(const NodeSpec& spec);
 std::optional<Work> make_nary(const NodeSpec& spec);
 std::optional<Work> make_chain(const NodeSpec& spec);
+std::optional<Work> make_cast(const NodeSpec& spec);
 std::optional<Work> make_batch_normalization(const NodeSpec& spec);
 std::optional<Work> make_batch_normalization_backward(const NodeSpec& spec);
 std::optional<Work> make_reshape(const NodeSpec& spec);

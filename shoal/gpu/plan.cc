@@ -112,6 +112,10 @@ Storage storage_of(const Plan& plan, size_t n, const Argument& argument) {
 
 void choose_storage(const PlanOptions& options, Plan& plan) {
   StorageChoice(plan).settle();
+  for (size_t v = 0; v < plan.storage.size(); ++v) {
+    const bool is_bf16 = plan.graph[static_cast<ValueId>(v)].type.dtype == DType::kBF16;
+    if (is_bf16) plan.storage[v] = kBF16;
+  }
   bool is_all_half = options.precision == GpuPrecision::kF16;
   for (size_t v = 0; v < plan.storage.size(); ++v) {
     is_all_half &= plan.memory.places[v].kind != Place::Kind::kArena || plan.storage[v] == kF16;
@@ -205,7 +209,7 @@ std::vector<ConstantUse> constants_of(const Plan& plan) {
 }
 
 size_t stored_bytes(const TensorType& type, Storage storage) {
-  const bool is_half = storage == kF16 && type.dtype == DType::kF32;
+  const bool is_half = storage != kF32 && type.dtype == DType::kF32;
   return is_half ? type.bytes() / 2 : type.bytes();
 }
 

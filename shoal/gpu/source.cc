@@ -39,6 +39,8 @@ constexpr std::string_view kPrelude = R"(
 #define STORE_F16(p, i, v) vstore_half_rte((v), (i), (p))
 #define ALIGNED_STORE4_F16(p, i, v) vstorea_half4_rte((v), 0, (p) + (i))
 #define BITS_F16(p, i) (((__global const ushort*)(p))[i])
+#define LOAD_BF16(p, i) as_float((uint)(p)[i] << 16)
+#define STORE_BF16(p, i, v) ((p)[i] = (ushort)(isnan(v) ? as_uint(v) >> 16 | 0x40u : (as_uint(v) + 0x7fffu + (as_uint(v) >> 16 & 1u)) >> 16))
 #define BITS8(p, i) (*(__global const uint4*)((p) + (i)))
 #define STORE_BITS8(p, i, v) (*(__global uint4*)((p) + (i)) = (v))
 #define GROUP(d) ((int)get_group_id(d))
@@ -85,12 +87,10 @@ KernelText opencl_text(const Launch& launch) {
   for (const Argument& argument : launch.arguments) {
     const bool is_read = argument.kind == Kind::kInput || argument.kind == Kind::kTable;
     const bool is_int = argument.name.starts_with("int_");
-    const bool is_half = argument.storage == Storage::kF16;
+    const StorageText& stored = text_of(argument.storage);
     const std::string type = std::string("__global ") + (is_read ? "const " : "") +
-                             (is_int    ? "int* "
-                              : is_half ? "half* "
-                                        : "float* ");
-    storage += "#define STORED_" + argument.name + (is_half ? " F16\n" : " F32\n");
+                             std::string(is_int ? "int" : stored.opencl) + "* ";
+    storage += "#define STORED_" + argument.name + " " + std::string(stored.name) + "\n";
     end += "#undef STORED_" + argument.name + "\n";
     parameters += (parameters.empty() ? "" : ", ") + type + argument.name + "_buffer, ulong " +
                   argument.name + "_first";
@@ -104,6 +104,13 @@ KernelText opencl_text(const Launch& launch) {
   return {storage + "__kernel __attribute__((reqd_work_group_size(" + joined(launch.items) +
               "))) void ",
           "(" + parameters + ") {\n" + declarations + launch.body + "}\n" + end};
+}
+
+const StorageText& text_of(Storage storage) {
+  static constexpr StorageText kTexts[] = {{"F32", "float", "float", "vec4"},
+                                           {"F16", "half", "float16_t", "f16vec4"},
+                                           {"BF16", "ushort", "uint16_t", ""}};
+  return kTexts[static_cast<size_t>(storage)];
 }
 
 std::string text_of(int64_t number) { return std::to_string(number); }

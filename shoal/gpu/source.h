@@ -12,6 +12,13 @@
 
 namespace shoal::gpu {
 
+// How an element is stored, in words: the end of the macros that load and store it, its type in
+// both languages, and that of four of them in GLSL. Nobody loads four of bf16.
+struct StorageText {
+  std::string_view name, opencl, glsl, glsl_four;
+};
+const StorageText& text_of(Storage storage);
+
 // The text of numbers. A float keeps its value, infinities and NaN included.
 std::string text_of(int64_t number);
 std::string text_of(float number);

@@ -25,6 +25,7 @@ const Entry kEntries[] = {
     {&ops::average_pool_backward, make_average_pool_backward},
     {&ops::batch_normalization, make_batch_normalization},
     {&ops::batch_normalization_backward, make_batch_normalization_backward},
+    {&ops::cast, make_cast},
     {&ops::concat, make_concat},
     {&ops::conv, make_conv},
     {&ops::conv_transpose, make_conv},
@@ -71,9 +72,10 @@ MakeWork maker_of(const Operator* op) {
   return is_binary(op) ? make_nary : nullptr;
 }
 
-bool fits(const TensorType& type, const Capabilities& device) {
+bool fits(const Operator* op, const TensorType& type, const Capabilities& device) {
   const int64_t count = type.shape.count();
-  return type.dtype == DType::kF32 && count > 0 && count <= most_elements(device);
+  const bool is_float = type.dtype == DType::kF32 || (op == &ops::cast && type.dtype == DType::kBF16);
+  return is_float && count > 0 && count <= most_elements(device);
 }
 
 // Indices of elements or classes, which kernels read as ints.
@@ -137,12 +139,12 @@ std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabili
     const bool may_be_index = is_index(node.op, i) || (is_renaming && i == 0);
     const bool is_known = is_setting(node, i)
                               ? input.value != nullptr
-                              : (fits(input.type, device) && !is_index(node.op, i)) ||
+                              : (fits(node.op, input.type, device) && !is_index(node.op, i)) ||
                                     (may_be_index && fits_as_index(input.type, device));
     if (!is_known) return std::nullopt;
   }
   const auto fits_here = [&](const TensorType& type) {
-    return fits(type, device) || (is_renaming && fits_as_index(type, device));
+    return fits(node.op, type, device) || (is_renaming && fits_as_index(type, device));
   };
   if (!std::ranges::all_of(spec.outputs, fits_here)) return std::nullopt;
   std::optional<Work> work = make(spec);

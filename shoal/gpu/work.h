@@ -18,7 +18,8 @@
 
 namespace shoal::gpu {
 
-enum class Storage : uint8_t { kF32, kF16 };
+// How elements are stored. Values of the type bf16 are kBF16; the others are what the plan says.
+enum class Storage : uint8_t { kF32, kF16, kBF16 };
 
 // Units that multiply small matrices of f16 and add in f32, by the items of a warp together.
 enum class MatrixUnits : uint8_t {
@@ -44,6 +45,8 @@ struct Capabilities {
   // What a group wrote before a fence and an atomic is seen by a group that comes to the atomic
   // later, in the same launch. OpenCL 1.2 does not promise it.
   bool groups_meet = false;
+
+  bool stores_halves = true;  // elements of two bytes
 
   int64_t max_arguments = 64;  // of a kernel
   // What a kernel may see of a buffer.

@@ -14,7 +14,8 @@ Result<std::unique_ptr<Device>> make_device_over(std::shared_ptr<const Api> api,
                                                  const OpenClOptions& options) {
   SHOAL_ASSIGN(auto context, open_context(std::move(api), options));
   const int64_t memory = context->description.memory_bytes;
-  return gpu::make_driver_device<ClExecutable>(kKind, memory, true, std::move(context));
+  return gpu::make_driver_device(kKind, memory, true,
+                                 gpu::make_driver<ClExecutable>(std::move(context)));
 }
 
 }  // namespace opencl

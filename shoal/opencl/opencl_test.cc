@@ -20,10 +20,21 @@ namespace {
 
 using namespace gpu;  // the networks of its tests, and what compares answers
 
+OpenClOptions options_of_test(const GpuTestOptions& options) {
+  return {.precision = options.precision,
+          .f32_layers = options.f32_layers,
+          .local_memory = options.local_memory,
+          .matrix_units = options.matrix_units ? OpenClMatrixUnits::kAuto : OpenClMatrixUnits::kOff};
+}
+
 Result<std::unique_ptr<Device>> make_for_test(const GpuTestOptions& options) {
-  return make_opencl_device({.precision = options.precision,
-                             .f32_layers = options.f32_layers,
-                             .local_memory = options.local_memory});
+  return make_opencl_device(options_of_test(options));
+}
+
+Result<std::unique_ptr<const Driver>> driver_for_test(const GpuTestOptions& options) {
+  SHOAL_ASSIGN(const auto api, open_api());
+  SHOAL_ASSIGN(auto context, open_context(api, options_of_test(options)));
+  return make_driver<ClExecutable>(std::move(context));
 }
 
 // A copy of the machine's functions, some of which a test replaces. What replaces them has no
@@ -341,7 +352,8 @@ TEST_F(OpenCl, CompilesEachKernelOnce) {
   EXPECT_EQ(compilations, std::min<int>(5, static_cast<int>(usable_cores().size())));
 }
 
-INSTANTIATE_TEST_SUITE_P(OpenCl, GpuDevice, testing::Values(GpuMaker{"opencl", make_for_test}));
+INSTANTIATE_TEST_SUITE_P(OpenCl, GpuDevice,
+                         testing::Values(GpuMaker{"opencl", make_for_test, driver_for_test}));
 
 }  // namespace
 }  // namespace shoal::opencl

@@ -296,6 +296,7 @@ Status Context::open_device() {
   if (options_.precision == GpuPrecision::kF16 && !has_half) {
     return Status(Code::kUnsupported, description_.name + " cannot store f16");
   }
+  capabilities_.stores_halves = has_half;
   // Only what is used: others may cost time.
   features.features = {};
   storage.storageBuffer16BitAccess = has_half ? VK_TRUE : VK_FALSE;

@@ -15,7 +15,8 @@ Result<std::unique_ptr<Device>> make_device_over(std::shared_ptr<const Api> api,
   SHOAL_ASSIGN(auto context, Context::open(std::move(api), options));
   const int64_t memory = context->description().memory_bytes;
   const bool has_clock = context->tick_nanoseconds() > 0;
-  return gpu::make_driver_device<VkExecutable>(kKind, memory, has_clock, std::move(context));
+  return gpu::make_driver_device(kKind, memory, has_clock,
+                                 gpu::make_driver<VkExecutable>(std::move(context)));
 }
 
 }  // namespace vulkan

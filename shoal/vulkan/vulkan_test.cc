@@ -12,19 +12,31 @@
 #include "shoal/gpu/device_tests.h"
 #include "shoal/vulkan/compiler.h"
 #include "shoal/vulkan/context.h"
+#include "shoal/vulkan/executable.h"
 
 namespace shoal::vulkan {
 namespace {
 
 using namespace gpu;  // the networks of its tests, and what compares answers
 
-Result<std::unique_ptr<Device>> make_for_test(const GpuTestOptions& options) {
-  return make_vulkan_device({.precision = options.precision,
-                             .f32_layers = options.f32_layers,
-                             .local_memory = options.local_memory});
+VulkanOptions options_of_test(const GpuTestOptions& options) {
+  return {.precision = options.precision,
+          .f32_layers = options.f32_layers,
+          .local_memory = options.local_memory};
 }
 
-INSTANTIATE_TEST_SUITE_P(Vulkan, GpuDevice, testing::Values(GpuMaker{"vulkan", make_for_test}));
+Result<std::unique_ptr<Device>> make_for_test(const GpuTestOptions& options) {
+  return make_vulkan_device(options_of_test(options));
+}
+
+Result<std::unique_ptr<const Driver>> driver_for_test(const GpuTestOptions& options) {
+  SHOAL_ASSIGN(const auto api, open_api());
+  SHOAL_ASSIGN(auto context, Context::open(api, options_of_test(options)));
+  return make_driver<VkExecutable>(std::move(context));
+}
+
+INSTANTIATE_TEST_SUITE_P(Vulkan, GpuDevice,
+                         testing::Values(GpuMaker{"vulkan", make_for_test, driver_for_test}));
 
 // What replaces functions of the machine has no state but this.
 struct Faults {

@@ -12,17 +12,18 @@ using std::chrono::microseconds;
 using Time = Dealer::Time;
 
 // Workers that take so long for a request, one after the other, and clients that send the next one
-// as soon as they have an answer. Returns the requests that each answered until the end.
+// as soon as they have an answer; an answer and a request are on their way for `trip` together.
+// Returns the requests that each answered until the end.
 std::map<int, int> answered(Dealer& dealer, const std::map<int, microseconds>& seconds, int clients,
-                            microseconds end) {
+                            microseconds end, microseconds trip = microseconds(0)) {
   std::map<int, int> count;
   std::map<int, Time> idle_at;
   using Event = std::pair<Time, int>;  // an answer of this worker
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   const auto send = [&](Time now) {
     const int worker = dealer.begin(seconds.begin()->first, now);
-    idle_at[worker] = std::max(idle_at[worker], now) + seconds.at(worker);
-    events.emplace(idle_at[worker], worker);
+    idle_at[worker] = std::max(idle_at[worker], now + trip / 2) + seconds.at(worker);
+    events.emplace(idle_at[worker] + trip / 2, worker);
   };
   for (int i = 0; i < clients; ++i) send(Time());
   while (events.top().first < Time(end)) {
@@ -48,6 +49,20 @@ TEST(Dealer, KeepsAllWorkersBusy) {
     const auto count = answered(dealer, seconds, 6, kEnd);
     for (const auto& [worker, time] : seconds) {
       EXPECT_GE(count.at(worker) * time, 0.97 * kEnd) << worker;
+    }
+  }
+}
+
+// Neither of two waits for its next request, though requests are on their way for a while.
+TEST(Dealer, SendsTheNextRequestBeforeOneIsDone) {
+  constexpr microseconds kEnd(1'000'000);
+  for (const int other : {3'600, 4'700, 5'870}) {
+    const std::map<int, microseconds> seconds{{0, microseconds(3'600)}, {1, microseconds(other)}};
+    Dealer dealer;
+    dealer.set_workers({{0, 1}, {1, 1}});
+    const auto count = answered(dealer, seconds, 4, kEnd, microseconds(1'000));
+    for (const auto& [worker, time] : seconds) {
+      EXPECT_GE(count.at(worker) * time, 0.97 * kEnd) << worker << " beside " << other;
     }
   }
 }
