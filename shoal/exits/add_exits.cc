@@ -10,10 +10,11 @@
 #include <numeric>
 #include <utility>
 
+#include "shoal/exits/drop_calibration.h"
 #include "shoal/exits/heads.h"
 #include "shoal/exits/places.h"
+#include "shoal/exits/scores_by_exit.h"
 #include "shoal/exits/stages.h"
-#include "shoal/exits/verdicts.h"
 #include "shoal/exits/with_outputs.h"
 #include "shoal/fit/derived_options.h"
 #include "shoal/fit/freeze.h"
@@ -97,6 +98,7 @@ class Run {
     if (options_.joint_rate > 0) recipe.optimizer.rate = options_.joint_rate;
     recipe.output_weights = options_.joint_weights;
     if (recipe.output_weights.empty()) recipe.output_weights.assign(places_.size() + 1, 1);
+    recipe.self_distill = options_.self_distill;
     // The last classifier is the first output.
     std::rotate(recipe.output_weights.begin(), recipe.output_weights.end() - 1,
                 recipe.output_weights.end());
@@ -137,17 +139,22 @@ class Run {
     SHOAL_ASSIGN(const WithHeads one, with_heads(1));
     SHOAL_ASSIGN(const std::vector<Stage> stages, stages_of(one.network));
     for (const Stage& stage : stages) result_.stage_macs.push_back(stage.macs);
-    SHOAL_ASSIGN(const Verdicts chosen_on, verdicts(*data_.data.held_out));
+    SHOAL_ASSIGN(ExitScores scores, scores_on(*data_.data.held_out));
     std::vector<double> thresholds;
     if (options_.max_drop) {
-      thresholds = thresholds_for_drop(chosen_on, *options_.max_drop, result_.stage_macs);
+      const WantedDrop wanted{*options_.max_drop, options_.wanted.risk};
+      SHOAL_ASSIGN(DropCalibration made, calibrate_for_drop(scores, wanted, result_.stage_macs));
+      scale_exits(one, made.scales);
+      scores = scaled(std::move(scores), made.scales);
+      thresholds = std::move(made.thresholds);
     } else {
-      SHOAL_ASSIGN(thresholds, thresholds_for_precision(chosen_on, options_.wanted));
+      SHOAL_ASSIGN(thresholds, thresholds_for_precision(verdicts_of(scores), options_.wanted));
     }
     result_.exits = one.network.exits;
     for (size_t i = 0; i < thresholds.size(); ++i) result_.exits[i].threshold = thresholds[i];
-    result_.held_out = figures_with(chosen_on, thresholds, result_.stage_macs);
-    SHOAL_ASSIGN(const Verdicts judged, verdicts(*data_.test));
+    result_.held_out = figures_with(verdicts_of(scores), thresholds, result_.stage_macs);
+    SHOAL_ASSIGN(const ExitScores test, scores_on(*data_.test));
+    const Verdicts judged = verdicts_of(test);
     result_.test = figures_with(judged, thresholds, result_.stage_macs);
     for (const auto& exit : judged.exits) {
       const auto correct = std::ranges::count(exit, true, &Verdict::correct);
@@ -158,15 +165,26 @@ class Run {
     return judge_given();
   }
 
-  Result<Verdicts> verdicts(const Dataset& examples) const {
-    SHOAL_ASSIGN(const WithHeads made, with_heads(batch()));
-    return verdicts_on(examples, made.network);
+  // The last layer of each exit gives its scores times the scale from now on.
+  void scale_exits(const WithHeads& made, std::span<const double> scales) {
+    for (size_t exit = 0; exit < scales.size(); ++exit) {
+      const auto scale = static_cast<float>(scales[exit]);
+      for (const char* kind : {".weight", ".bias"}) {  // of the Gemm that makes the scores
+        Tensor& weights = learned_.at(made.network.exits[exit].scores + kind);
+        for (float& x : weights.data<float>()) x *= scale;
+      }
+    }
   }
 
-  Result<Verdicts> verdicts_on(const Dataset& examples, const MultiExit& network) const {
+  Result<ExitScores> scores_on(const Dataset& examples) const {
+    SHOAL_ASSIGN(const WithHeads made, with_heads(batch()));
+    return scores_on(examples, made.network);
+  }
+
+  Result<ExitScores> scores_on(const Dataset& examples, const MultiExit& network) const {
     const Batches batches(examples, fit::images_for(network.graph, options_.recipe.preprocess),
                           fit::evaluation_batches(options_.recipe, fit::classes_of(network.graph)));
-    return verdicts_of(device_, network, batches);
+    return scores_by_exit(device_, network, batches);
   }
 
   // The network as it was given, which joint training changes.
@@ -174,10 +192,10 @@ class Run {
     SHOAL_ASSIGN(LoadedGraph given, fit::load_for_batch(model_, batch()));
     SHOAL_ASSIGN(const LoadedGraph one, fit::load_for_batch(model_, 1));
     for (const Node& node : one.graph.nodes()) result_.macs_before += macs(one.graph, node);
-    SHOAL_ASSIGN(const Verdicts judged,
-                 verdicts_on(*data_.test, {.graph = std::move(given.graph)}));
+    SHOAL_ASSIGN(const ExitScores judged,
+                 scores_on(*data_.test, {.graph = std::move(given.graph)}));
     const std::vector<int64_t> all{result_.macs_before};
-    result_.top1_before = figures_with(judged, {}, all).top1;
+    result_.top1_before = figures_with(verdicts_of(judged), {}, all).top1;
     return {};
   }
 
@@ -231,6 +249,9 @@ Status check(const ExitsOptions& options) {
   }
   if (!(options.joint_rate >= 0) || !std::isfinite(options.joint_rate)) {
     return invalid("joint_rate is out of range");
+  }
+  if (!(options.self_distill >= 0 && options.self_distill <= 1)) {
+    return invalid("self_distill is a share");
   }
   if (options.max_drop && !(*options.max_drop >= 0)) return invalid("max_drop is out of range");
   if (!thresholds_for_precision({}, options.wanted).ok()) {

@@ -48,9 +48,10 @@ struct ExitsOptions {
   float joint_rate = 0;      // 0: that of the recipe
   // How much the loss of each exit counts in these, that of the last classifier last; empty: 1.
   std::vector<float> joint_weights = {};
+  float self_distill = 0;  // in these: the share of an exit's loss that the last classifier teaches
   WantedPrecision wanted = {};  // of each exit, which its threshold follows from
-  // Thresholds with which the accuracy on held-out examples is so many points below that of the
-  // last classifier, in place of those for a precision.
+  // In place of a precision: points of accuracy that exits may lose against the last classifier on
+  // other examples, at the risk in `wanted` (drop_calibration.h).
   std::optional<double> max_drop = {};
   std::filesystem::path out = {};  // the network with its exits as ONNX; empty: none
   // A folder for the stages as files of their own, stage1.onnx and so on; empty: none.

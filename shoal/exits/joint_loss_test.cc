@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "shoal/exits/testing.h"
 #include "shoal/exits/with_outputs.h"
@@ -29,13 +30,15 @@ class JointLoss : public ::testing::Test {
     SHOAL_CHECK(made.ok() && made->exits.size() == 2);
     return *std::move(made);
   }
-  Step step(const Graph& network, const train::StepOptions& options) {
+  Step step(const Graph& network, const train::StepOptions& options,
+            std::optional<Tensor> teacher = {}) {
     auto trainer = Trainer::create(*device_, network, {.step = options});
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     SHOAL_CHECK(trainer.ok());
     const Tensor images = testing::random_images({DType::kF32, {1, 3, 16, 16}}, kBatch, 1);
-    const std::vector<Tensor> labels{Tensor::of<int64_t>({kBatch}, {0, 3, 1})};
-    const auto loss = trainer->compute(images, labels);
+    std::vector<Tensor> targets{Tensor::of<int64_t>({kBatch}, {0, 3, 1})};
+    if (teacher) targets.push_back(*teacher);
+    const auto loss = trainer->compute(images, targets);
     EXPECT_TRUE(loss.ok()) << loss.status().message();
     Step step{loss.ok() ? *loss : 0, {}};
     for (size_t i = 0; i < trainer->parameters().size(); ++i) {
@@ -85,6 +88,35 @@ TEST_F(JointLoss, IsTheWeightedSumAndSoAreItsGradients) {
       for (size_t i = 0; i < wanted.size(); ++i) {
         EXPECT_NEAR(got[i], wanted[i], 1e-4 * std::max(1.0, std::abs(wanted[i]))) << name;
       }
+    }
+  }
+}
+
+// An exit learns as from a teacher that gives the last classifier's scores, and that classifier
+// learns as if it taught nobody.
+TEST_F(JointLoss, LetsTheLastClassifierTeachWithoutLearningFromIt) {
+  const Graph graph = network().graph;
+  const train::Loss plain{.temperature = 3}, taught{.distill = 0.4F, .temperature = 3};
+  const std::vector<float> weights{1, 0.5F, 2};
+  const Tensor images = testing::random_images({DType::kF32, {1, 3, 16, 16}}, kBatch, 1);
+  // Training normalises by the batch, so that the teacher's scores are those of a training step.
+  auto trainer = Trainer::create(*device_, graph, {.step = {.output_weights = {1, 0, 0}}});
+  ASSERT_TRUE(trainer.ok());
+  const std::vector<Tensor> labels{Tensor::of<int64_t>({kBatch}, {0, 3, 1})};
+  ASSERT_TRUE(trainer->compute(images, labels).ok());
+  const Tensor scores = trainer->scores().clone();
+  const Step self =
+      step(graph, {.loss = plain, .output_weights = weights, .self_distill = taught.distill});
+  const Step last = step(graph, {.loss = plain, .output_weights = {1, 0, 0}});
+  const Step exits = step(graph, {.loss = taught, .output_weights = {0, 0.5F, 2}}, scores);
+  EXPECT_NEAR(self.loss, last.loss + exits.loss, 1e-5 * std::abs(self.loss));
+  for (const auto& [name, gradient] : self.gradients) {
+    const auto own = last.gradients.at(name).data<float>();
+    const auto other = exits.gradients.at(name).data<float>();
+    for (size_t i = 0; i < own.size(); ++i) {
+      const double wanted = double{own[i]} + double{other[i]};
+      EXPECT_NEAR(gradient.data<float>()[i], wanted, 1e-4 * std::max(1.0, std::abs(wanted)))
+          << name;
     }
   }
 }

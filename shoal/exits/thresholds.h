@@ -64,7 +64,7 @@ Result<std::vector<double>> thresholds_for_precision(const Verdicts& verdicts,
 
 // Thresholds with the fewest multiply-accumulates that a search finds among those with which the
 // accuracy on these images is at most `max_drop` points below that of the last classifier alone. It
-// promises nothing about other images.
+// promises nothing about other images: drop_calibration.h does.
 std::vector<double> thresholds_for_drop(const Verdicts& verdicts, double max_drop,
                                         std::span<const int64_t> stage_macs);
 

@@ -52,6 +52,7 @@ Status check_numbers(const TrainingOptions& o) {
       {"smoothing", o.loss.smoothing, 0, 1},
       {"focal", o.loss.focal, 0, kAny},
       {"distill", o.loss.distill, 0, 1},
+      {"self_distill", o.self_distill, 0, 1},
       {"temperature", o.loss.temperature, kLeastTemperature, kAny},
       {"shift", static_cast<double>(o.augment.shift), 0, kMostPixels},
       {"crop", o.augment.crop, kLeastCrop, 1},
@@ -92,13 +93,15 @@ Status check(const TrainingOptions& options) {
 }
 
 train::TrainerOptions trainer_options(const TrainingOptions& options) {
-  train::TrainerOptions result{
-      .optimizer = options.optimizer,
-      .step = {.loss = options.loss, .frozen = {}, .output_weights = options.output_weights},
-      .regularizers = {},
-      .bf16 = options.bf16,
-      .memory_bytes = options.memory_bytes,
-      .seed = options.seed};
+  train::TrainerOptions result{.optimizer = options.optimizer,
+                               .step = {.loss = options.loss,
+                                        .frozen = {},
+                                        .output_weights = options.output_weights,
+                                        .self_distill = options.self_distill},
+                               .regularizers = {},
+                               .bf16 = options.bf16,
+                               .memory_bytes = options.memory_bytes,
+                               .seed = options.seed};
   if (result.optimizer.rate == 0) {
     result.optimizer.rate = options.optimizer.rule == Rule::kSgd ? kSgdRate : kAdamRate;
   }

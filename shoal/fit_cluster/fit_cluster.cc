@@ -9,6 +9,7 @@
 #include "shoal/fit/network.h"
 #include "shoal/passes/passes.h"
 #include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/plan_recipe.h"
 #include "shoal/plan/search/planner.h"
 #include "shoal/shrink/retrain.h"
 
@@ -33,7 +34,6 @@ class Fit {
     SHOAL_ASSIGN(cluster_, plan::find_cluster(options_.cluster));
     SHOAL_ASSIGN(const LoadedGraph given, fit::load_for_batch(model_, 1));
     SHOAL_ASSIGN(graph_, passes::optimize(given.graph));
-    SHOAL_ASSIGN(result_.top1_before, top1_of(shrink::as_given(model_), options_.recipe));
     SHOAL_TRY(try_plan());
     if (!result_.met()) SHOAL_TRY(try_messages(WireFormat::kF16));
     if (!result_.met()) SHOAL_TRY(try_messages(WireFormat::kI8));
@@ -41,9 +41,12 @@ class Fit {
       if (!options_.out.empty()) {
         SHOAL_TRY(fit::export_network(shrink::as_given(model_), options_.out));
       }
-      return std::move(result_);
+    } else {
+      SHOAL_TRY(try_smaller());
     }
-    SHOAL_TRY(try_smaller());
+    // The plan changes no answer. That is judged once, and last where nothing asked for it before.
+    SHOAL_ASSIGN(result_.top1_before, top1_given());
+    judge(result_.attempts[0], result_.top1_before, result_.top1_before);
     return std::move(result_);
   }
 
@@ -57,6 +60,13 @@ class Fit {
   Result<double> top1_of(const fit::NetworkForBatch& network, const fit::TrainingOptions& recipe) {
     if (cancelled()) return Status(Code::kCancelled, "interrupted");
     return shrink::top1_of(devices_.learns, network, *data_.test, recipe);
+  }
+
+  Result<double> top1_given() {
+    if (!top1_given_) {
+      SHOAL_ASSIGN(top1_given_, top1_of(shrink::as_given(model_), options_.recipe));
+    }
+    return *top1_given_;
   }
 
   Attempt& add(std::string name, const plan::Prediction& best) {
@@ -78,8 +88,8 @@ class Fit {
   }
 
   Status try_plan() {
-    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans, plan::make_plans(graph_, cluster_));
-    judge(add("plan", plans[0]), result_.top1_before, result_.top1_before);
+    SHOAL_ASSIGN(plans_, plan::make_plans(graph_, cluster_));
+    add("plan", plans_[0]).accurate_enough = true;
     return {};
   }
 
@@ -108,12 +118,15 @@ class Fit {
     if (format == WireFormat::kI8) {
       SHOAL_ASSIGN(how.wire.largest, ranges());
     }
-    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans,
-                 plan::make_plans(graph_, cluster_, how));
-    Attempt& attempt = add(std::string(plan::name_of(format)) + " messages", plans[0]);
+    SHOAL_ASSIGN(std::vector<plan::Prediction> plans,
+                 plan::make_narrow_plans(graph_, cluster_, how, plans_));
+    plans.push_back(plans_[0]);  // where no message can be rounded
+    const plan::Prediction& best = *std::ranges::min_element(
+        plans, {}, [](const plan::Prediction& made) { return made.timeline.seconds; });
+    Attempt& attempt = add(std::string(plan::name_of(format)) + " messages", best);
     if (!attempt.fast_enough) return {};  // no need to judge it
     const auto rounded = [&](int64_t) -> Result<LoadedGraph> {
-      LoadedGraph loaded{.graph = plans[0].graph(), .outputs = {}};
+      LoadedGraph loaded{.graph = best.graph(), .outputs = {}};
       for (const ValueId output : loaded.graph.outputs()) {
         loaded.outputs.push_back(loaded.graph[output].name);
       }
@@ -122,7 +135,8 @@ class Fit {
     fit::TrainingOptions one = options_.recipe;
     one.batch = 1;
     SHOAL_ASSIGN(const double top1, top1_of(rounded, one));
-    judge(attempt, top1, result_.top1_before);
+    SHOAL_ASSIGN(const double before, top1_given());
+    judge(attempt, top1, before);
     return {};
   }
 
@@ -143,6 +157,7 @@ class Fit {
       return {};
     }
     SHOAL_TRY(made.status());
+    top1_given_ = made->top1_before;
     SHOAL_ASSIGN(const Model smaller, open_model(how.out.string()));
     SHOAL_ASSIGN(const LoadedGraph loaded, fit::load_for_batch(smaller, 1));
     SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
@@ -165,7 +180,9 @@ class Fit {
   const FitOptions& options_;
   const shrink::ShrinkCallbacks& callbacks_;
   plan::ClusterProfile cluster_;
-  Graph graph_;  // of the model as given, for one image
+  Graph graph_;                          // of the model as given, for one image
+  std::vector<plan::Prediction> plans_;  // for it, the best first
+  std::optional<double> top1_given_;     // of the model as given, once that is known
   FitResult result_;
 };
 

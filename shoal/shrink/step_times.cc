@@ -4,11 +4,13 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <utility>
 
 #include "shoal/graph/random_inputs.h"
+#include "shoal/plan/rescale.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::shrink {
@@ -239,13 +241,63 @@ StepTimer timer_by(plan::WorkerProfile profile) {
   };
 }
 
+namespace {
+
+// Plans for networks that differ in their widths.
+class KnownPlans {
+ public:
+  explicit KnownPlans(plan::ClusterProfile cluster) : cluster_(std::move(cluster)) {}
+
+  const plan::ClusterProfile& cluster() const { return cluster_; }
+
+  // The best plan for a network: by a search, or of those that are known.
+  Result<plan::Prediction> best_for(const Graph& network) {
+    if (searched_ >= kSearched) {
+      if (std::optional<plan::Prediction> best = carried_over(network)) return *std::move(best);
+    }
+    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans, plan::make_plans(network, cluster_));
+    ++searched_;
+    for (const plan::Prediction& made : plans) {
+      // Sums and clusters are other nodes than the network's.
+      if (made.origin.sums.empty() && made.origin.clusters.empty()) known_.push_back(made);
+    }
+    return plans[0];
+  }
+
+ private:
+  // The whole network, whose plans are used where little goes, and two narrow ones.
+  static constexpr size_t kSearched = 3;
+
+  std::optional<plan::Prediction> carried_over(const Graph& network) const {
+    const auto graph = std::make_shared<const Graph>(network);
+    const auto workers = static_cast<int>(cluster_.workers.size());
+    std::optional<plan::Prediction> best;
+    for (const plan::Prediction& made : known_) {
+      auto narrow = plan::rescaled(made.plan(), made.graph(), network, workers);
+      if (!narrow.ok()) continue;
+      auto scheduled = plan::ScheduledPlan::make(graph, *std::move(narrow));
+      if (!scheduled.ok()) continue;
+      plan::Prediction one = plan::predict(made.name, *std::move(scheduled), cluster_);
+      if (best && best->timeline.seconds <= one.timeline.seconds) continue;
+      if (plan::fits(cluster_, one)) best = std::move(one);
+    }
+    return best;
+  }
+
+  const plan::ClusterProfile cluster_;
+  std::vector<plan::Prediction> known_;
+  size_t searched_ = 0;
+};
+
+}  // namespace
+
 StepTimer timer_by_plan(plan::ClusterProfile cluster) {
-  return [cluster = std::move(cluster)](const Graph& network) -> Result<NetworkTime> {
+  const auto plans = std::make_shared<KnownPlans>(std::move(cluster));
+  return [plans](const Graph& network) -> Result<NetworkTime> {
     constexpr double kMilli = 1e3;
-    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans, plan::make_plans(network, cluster));
-    const plan::Prediction& best = plans[0];
+    SHOAL_ASSIGN(const plan::Prediction best, plans->best_for(network));
     const Graph& planned = best.graph();
-    const std::vector<StepTime> alone = reckoned(planned, cluster.workers[0]);
+    const std::vector<StepTime> alone = reckoned(planned, plans->cluster().workers[0]);
     StepSum sum(network, planned);
     double before = 0;
     for (size_t s = 0; s < best.plan().segments.size(); ++s) {

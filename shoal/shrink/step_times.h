@@ -43,7 +43,10 @@ StepTimer timer_by(plan::WorkerProfile profile);
 
 // A node is a step of the best plan for these workers, in virtual time. From the end of one segment
 // to that of the next is the time of its nodes, messages included, shared in proportion to what
-// they take alone. So what a plan waits for, computing or sending, is what removal saves.
+// they take alone. So what a plan waits for, computing or sending, is what removal saves. The first
+// networks are planned in full; later ones of the same nodes take the best of the plans that are
+// known by then, carried over to their widths (plan/rescale.h), which takes milliseconds. The
+// result is not thread-safe.
 StepTimer timer_by_plan(plan::ClusterProfile cluster);
 
 }  // namespace shoal::shrink

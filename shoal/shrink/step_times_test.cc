@@ -5,11 +5,15 @@
 #include <chrono>
 #include <thread>
 
+#include "shoal/compress/groups.h"
+#include "shoal/compress/remove.h"
 #include "shoal/graph/text.h"
 #include "shoal/models/model.h"
 #include "shoal/ops/ops.h"
+#include "shoal/passes/passes.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/planner.h"
+#include "shoal/shrink/tabulate.h"
 
 namespace shoal::shrink {
 namespace {
@@ -156,6 +160,29 @@ TEST(TimerByPlan, SharesTheTimeOfTheBestPlan) {
   }
   EXPECT_LE(sum, time->ms + 1e-9);
   EXPECT_GE(sum, 0.8 * time->ms);
+}
+
+// After some searches plans are carried over. They are nearly as good as those of a search, and for
+// a network that was searched for the very plan is known.
+TEST(TimerByPlan, CarriesPlansOverToOtherWidths) {
+  const Model model = *open_model("zoo:resnet20");
+  const Graph one = model.graph()->graph;
+  const compress::Groups groups = *compress::find_groups(one);
+  const plan::ClusterProfile cluster = *plan::find_cluster("2xpi3/gigabit");
+  const auto narrow = [&](uint64_t seed) {
+    return *passes::optimize(*compress::remove(one, groups, drawn_units(groups, seed, 1)));
+  };
+  const StepTimer timer = timer_by_plan(cluster);
+  const double first = timer(*passes::optimize(one))->ms;
+  ASSERT_TRUE(timer(narrow(1)).ok() && timer(narrow(2)).ok());
+  EXPECT_DOUBLE_EQ(timer(*passes::optimize(one))->ms, first);
+  for (uint64_t seed : {3, 4}) {
+    const auto carried = timer(narrow(seed));
+    const auto searched = timer_by_plan(cluster)(narrow(seed));
+    ASSERT_TRUE(carried.ok() && searched.ok());
+    EXPECT_NE(carried->ms, searched->ms);  // it was no search
+    EXPECT_NEAR(carried->ms / searched->ms, 1, 0.1);
+  }
 }
 
 // A worker alone takes what its profile says, wherever its link leads.

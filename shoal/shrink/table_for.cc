@@ -10,8 +10,8 @@
 namespace shoal::shrink {
 namespace {
 
-// A plan takes up to seconds to find.
-constexpr size_t kPlannedNetworks = 24;
+// A plan takes up to a tenth of a second to carry over.
+constexpr size_t kPlannedNetworks = 96;
 
 void scale_to(double ms, const compress::Groups& groups, LatencyTable& table) {
   const double whole = table.ms(all_kept(groups));

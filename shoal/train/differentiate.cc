@@ -23,8 +23,9 @@ namespace {
 size_t at(ValueId id) { return static_cast<size_t>(id); }
 
 // The graph as backpropagation wants it: parameters are inputs, every operator is ONNX's or has a
-// gradient of its own. On return, loss and parameters are values of it.
-Result<Graph> prepare(const Graph& graph, ValueId& loss, std::span<ValueId> parameters) {
+// gradient of its own. On return, loss, parameters and fixed values are values of it.
+Result<Graph> prepare(const Graph& graph, ValueId& loss, std::span<ValueId> parameters,
+                      std::span<ValueId> fixed) {
   // Parameters become inputs first, so that every later reader of a constant maps to the input.
   passes::Rewriter rewriter(graph);
   for (ValueId& id : parameters) {
@@ -43,19 +44,21 @@ Result<Graph> prepare(const Graph& graph, ValueId& loss, std::span<ValueId> para
     for (size_t i = 0; i < results.size(); ++i) rewriter.replace(node.outputs[i], results[i]);
   }
   loss = rewriter.map(loss);
+  for (ValueId& id : fixed) id = rewriter.map(id);
   return rewriter.finish();
 }
 
 // Reverse mode: from the loss back, node by node, adding up what every reader of a value says.
 class Backpropagation {
  public:
-  Backpropagation(Graph graph, ValueId loss, std::vector<ValueId> parameters)
+  Backpropagation(Graph graph, ValueId loss, std::vector<ValueId> parameters,
+                  std::span<const ValueId> fixed)
       : graph_(std::move(graph)),
         loss_(loss),
         parameters_(std::move(parameters)),
         nodes_(graph_.nodes().size()),
         gradients_(graph_.value_count(), kNoValue) {
-    find_dependents();
+    find_dependents(fixed);
   }
 
   Result<Differentiated> run() {
@@ -76,14 +79,15 @@ class Backpropagation {
   }
 
   // The values that depend on a parameter through floating-point values. Nothing else has a
-  // gradient: an integer does not change by degrees.
-  void find_dependents() {
+  // gradient: an integer does not change by degrees, and what is fixed does not change.
+  void find_dependents(std::span<const ValueId> fixed) {
     dependent_.assign(graph_.value_count(), false);
     for (ValueId id : parameters_) dependent_[at(id)] = true;
     for (const Node& node : graph_.nodes()) {
       if (!depends(node.inputs)) continue;
       for (ValueId id : node.outputs) {
-        dependent_[at(id)] = Floats::contains(graph_[id].type.dtype);
+        dependent_[at(id)] =
+            Floats::contains(graph_[id].type.dtype) && std::ranges::find(fixed, id) == fixed.end();
       }
     }
   }
@@ -157,7 +161,8 @@ class Backpropagation {
 }  // namespace
 
 Result<Differentiated> differentiate(const Graph& graph, ValueId loss,
-                                     std::span<const ValueId> parameters) {
+                                     std::span<const ValueId> parameters,
+                                     std::span<const ValueId> fixed) {
   if (graph[loss].type.shape.count() != 1 || !Floats::contains(graph[loss].type.dtype)) {
     return invalid("the loss is " + to_string(graph[loss].type) + ", should be one number");
   }
@@ -166,8 +171,9 @@ Result<Differentiated> differentiate(const Graph& graph, ValueId loss,
     if (Floats::contains(graph[id].type.dtype)) continue;
     return invalid(graph[id].name + " has no gradient: it is " + to_string(graph[id].type));
   }
-  SHOAL_ASSIGN(Graph prepared, prepare(graph, loss, ids));
-  return Backpropagation(std::move(prepared), loss, std::move(ids)).run();
+  std::vector<ValueId> stops(fixed.begin(), fixed.end());
+  SHOAL_ASSIGN(Graph prepared, prepare(graph, loss, ids, stops));
+  return Backpropagation(std::move(prepared), loss, std::move(ids), stops).run();
 }
 
 }  // namespace shoal::train

@@ -20,8 +20,10 @@ struct Differentiated {
 
 // `loss` is one number; parameters are constants or inputs of the graph. Our own operators become
 // the ONNX ones that they stand for. Refuses, naming them all, operators without a gradient between
-// a parameter and the loss.
+// a parameter and the loss. Values in `fixed` have no gradient, as if they were given: what depends
+// on parameters through them alone has none either.
 Result<Differentiated> differentiate(const Graph& graph, ValueId loss,
-                                     std::span<const ValueId> parameters);
+                                     std::span<const ValueId> parameters,
+                                     std::span<const ValueId> fixed = {});
 
 }  // namespace shoal::train

@@ -92,16 +92,27 @@ class Builder {
     return {};
   }
 
-  // sum_i w_i loss_i over the outputs; without weights there is one output.
+  // sum_i w_i loss_i over the outputs; without weights there is one output. With self-distillation
+  // those after the first are taught by it, through a copy of its scores that has no gradient.
   Result<ValueId> total_loss(const std::vector<ValueId>& scores,
                              const std::vector<ValueId>& targets) {
     Graph& graph = rewriter_.to();
     if (options_.output_weights.empty()) return add_loss(graph, options_.loss, scores[0], targets);
     ops::Chain chain(graph, scores[0]);
+    Loss taught = options_.loss;
+    std::vector<ValueId> with_teacher = {targets[0]};
+    if (options_.self_distill > 0) {
+      taught.distill = options_.self_distill;
+      fixed_ = {chain.add(ops::mul, {scores[0], chain.scalar(1)})};
+      with_teacher.push_back(fixed_[0]);
+    }
     ValueId total = kNoValue;
     for (size_t i = 0; i < scores.size(); ++i) {
       if (options_.output_weights[i] == 0) continue;
-      SHOAL_ASSIGN(const ValueId own, add_loss(graph, options_.loss, scores[i], targets));
+      const bool by_first = i > 0 && options_.self_distill > 0;
+      SHOAL_ASSIGN(const ValueId own, by_first
+                                          ? add_loss(graph, taught, scores[i], with_teacher)
+                                          : add_loss(graph, options_.loss, scores[i], targets));
       const ValueId term =
           chain.add(ops::mul, {own, chain.scalar(double{options_.output_weights[i]})});
       total = total == kNoValue ? term : chain.add(ops::add, {total, term});
@@ -189,7 +200,7 @@ class Builder {
     forward.mark_output(loss);
     // Statistics become outputs before differentiation, so that they precede the gradients.
     for (ValueId id : measured_) forward.mark_output(id);
-    SHOAL_ASSIGN(const Differentiated both, differentiate(forward, loss, inside));
+    SHOAL_ASSIGN(const Differentiated both, differentiate(forward, loss, inside, fixed_));
     SHOAL_ASSIGN(Graph step, passes::optimize(both.graph));
     return StepGraph{.graph = std::move(step),
                      .targets = 0,
@@ -204,6 +215,7 @@ class Builder {
   std::vector<Mask> masks_;
   std::vector<ValueId> mask_inputs_;
   size_t next_mask_ = 0;
+  std::vector<ValueId> fixed_;                  // have no gradient
   std::vector<ValueId> statistics_, measured_;  // before the step, in the network; after it, here
 };
 
@@ -224,6 +236,10 @@ Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& optio
   if (!std::ranges::all_of(weights, counts) ||
       std::ranges::none_of(weights, [](float weight) { return weight > 0; })) {
     return invalid("weights of outputs are numbers from 0 on, and one of them is above");
+  }
+  if (!(options.self_distill >= 0 && options.self_distill <= 1) ||
+      (options.self_distill > 0 && options.loss.kind != Loss::Kind::kCrossEntropy)) {
+    return invalid("self_distill is a share of a loss of classes");
   }
   return Builder(network, options).build();
 }

@@ -47,6 +47,9 @@ struct StepOptions {
   // the loss is the sum of theirs, each times its weight. One weight per output, none negative and
   // one positive; empty: the network has one output.
   std::vector<float> output_weights = {};
+  // This share of the loss of each output but the first asks for the answers of the first, at
+  // loss.temperature: self-distillation (Zhang et al. 2019). The first does not learn from that.
+  float self_distill = 0;
 };
 
 // Puts the loss behind a network with one input and one output, or as many outputs as there are

@@ -26,6 +26,9 @@ void ExitsFlags::add_to(Command& command) {
       .add_option("--weights", options.joint_weights,
                   "How much each exit counts in these, the last classifier last (default: 1)")
       ->delimiter(',');
+  exits.add_option("--self-distill", options.self_distill,
+                   "Share of an exit's loss in these that is about the last classifier's answers",
+                   in_range(0.0, 1.0));
   exits.add_option("--distill", train.options.loss.distill,
                    "Share of the loss that is about the answers of the model as it was given",
                    in_range(0.0, 1.0));
@@ -39,11 +42,11 @@ void ExitsFlags::add_to(Command& command) {
   Option* wanted =
       calibration.add_setting("--precision", options.wanted.precision,
                               "Share of right answers of an exit", in_range(0.01, 0.9999));
-  calibration.add_setting("--risk", options.wanted.risk,
-                          "That an exit does not have it on other images", in_range(0.0001, 0.5));
+  calibration.add_setting("--risk", options.wanted.risk, "That it does not hold on other images",
+                          in_range(0.0001, 0.5));
   calibration
       .add_option("--max-drop", max_drop,
-                  "Instead: so many points below the last classifier, on held-out images",
+                  "Instead: lose at most so many points against the last classifier",
                   not_negative())
       ->excludes(wanted);
   files.add_option("--out,-o", options.out, "The ONNX file to write")->required();

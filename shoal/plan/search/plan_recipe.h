@@ -12,6 +12,13 @@ namespace shoal::plan {
 Result<Prediction> with_narrow_wire(const Prediction& made, const ClusterProfile& cluster,
                                     const WireOptions& wire);
 
+// Plans in which values travel in fewer bytes, as options.wire allows, in no particular order:
+// `plans` with rounded messages, and others that pay once messages are short. make_plans() finds
+// them, too; this is for who has the plans without already.
+Result<std::vector<Prediction>> make_narrow_plans(const Graph& graph, const ClusterProfile& cluster,
+                                                  const PlanOptions& options,
+                                                  std::vector<Prediction> plans);
+
 // The plan, protected against losses, using these workers.
 Result<Prediction> with_protection(const Prediction& made, const ClusterProfile& cluster,
                                    const PlanOptions& options, const std::vector<int>& workers,

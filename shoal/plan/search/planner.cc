@@ -290,12 +290,14 @@ Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProf
   return found;
 }
 
+}  // namespace
+
 // The same plans with fewer bytes on the wire, where that changes anything, and plans that would be
 // best on links that are faster by that factor. The coordinator's link keeps its speed: its
 // messages are not rounded.
-Result<std::vector<Prediction>> find_wired(const Graph& graph, const ClusterProfile& cluster,
-                                           const PlanOptions& options,
-                                           std::vector<Prediction> plans) {
+Result<std::vector<Prediction>> make_narrow_plans(const Graph& graph, const ClusterProfile& cluster,
+                                                  const PlanOptions& options,
+                                                  std::vector<Prediction> plans) {
   ClusterProfile faster = cluster;
   const double times = options.wire.smallest == WireFormat::kI8 ? 4 : 2;
   for (LinkProfile& link : faster.links) link.bytes_per_second *= times;
@@ -308,8 +310,6 @@ Result<std::vector<Prediction>> find_wired(const Graph& graph, const ClusterProf
   }
   return found;
 }
-
-}  // namespace
 
 Result<std::vector<Prediction>> find_protectable(const Graph& graph, const ClusterProfile& cluster,
                                                  const PlanOptions& options, double repeat_weight) {
@@ -328,7 +328,7 @@ Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProf
   if (options.survive > 0) return make_surviving_plans(graph, cluster, options);
   SHOAL_ASSIGN(std::vector<Prediction> found, find_plans(graph, cluster, options));
   if (options.wire.smallest != WireFormat::kF32) {
-    SHOAL_ASSIGN(std::vector<Prediction> wired, find_wired(graph, cluster, options, found));
+    SHOAL_ASSIGN(std::vector<Prediction> wired, make_narrow_plans(graph, cluster, options, found));
     for (Prediction& made : wired) found.push_back(std::move(made));
   }
   std::ranges::stable_sort(found, {}, [](const Prediction& made) { return made.timeline.seconds; });
