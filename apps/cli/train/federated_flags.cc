@@ -52,6 +52,11 @@ void FederatedFlags::add_to(Command& command) {
                    positive());
   group.add_option("--target-top1", options.target_top1,
                    "End with the round that reaches this many percent", in_range(0.0, 100.0));
+  group.add_flag("--secure-sum", secure_sum,
+                 "The server sees the sum of what clients send, and no client's part");
+  group.add_setting("--secure-range", secure_range,
+                    "Of --secure-sum: changes of a weight in a round beyond it are clamped",
+                    positive());
   add_scenario(*this, group);
 }
 

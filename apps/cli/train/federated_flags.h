@@ -8,6 +8,8 @@ namespace shoal::cli {
 
 struct FederatedFlags : federated::ScenarioSettings {
   bool given = false;
+  bool secure_sum = false;
+  double secure_range = 1;
 
   void add_to(Command& command);
   // All options, with local steps as the scenario has them, but for the flags that were given.
