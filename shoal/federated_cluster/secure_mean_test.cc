@@ -2,11 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 
-#include "shoal/federated/simulation.h"
-#include "shoal/fit/testing.h"
+#include "shoal/federated_cluster/testing.h"
 
 namespace shoal::federated_cluster {
 namespace {
@@ -15,19 +13,9 @@ using federated::ClientReport;
 using federated::Options;
 using federated::Simulation;
 using federated::Weights;
-using fit::testing::make_network;
 using fit::testing::Rows;
-
-double largest_difference(const Weights& a, const Weights& b) {
-  double most = 0;
-  for (const auto& [name, tensor] : a) {
-    for (size_t i = 0; i < tensor.data<float>().size(); ++i) {
-      most =
-          std::max<double>(most, std::abs(tensor.data<float>()[i] - b.at(name).data<float>()[i]));
-    }
-  }
-  return most;
-}
+using testing::largest_difference;
+using testing::small_network;
 
 Weights drawn(uint64_t seed) {
   Weights weights{{"a", Tensor({DType::kF32, {3, 5}})}, {"b", Tensor({DType::kF32, {7}})}};
@@ -80,10 +68,10 @@ TEST(SecureMean, RefusesWhatCannotBeSummed) {
   Weights bad = drawn(2);
   bad["a"].data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_FALSE(vector_of(from, {bad, 5}, 0, code).ok());
-  EXPECT_FALSE(check({.range = 0}).ok());
-  EXPECT_FALSE(check({.clients = 2}).ok());
-  EXPECT_FALSE(check({.clients = 4, .most_examples = int64_t{1} << 30}).ok());
-  EXPECT_TRUE(check({.clients = 4, .most_examples = int64_t{1} << 29}).ok());
+  EXPECT_FALSE(check(SecureCode{.range = 0}).ok());
+  EXPECT_FALSE(check(SecureCode{.clients = 2}).ok());
+  EXPECT_FALSE(check(SecureCode{.clients = 4, .most_examples = int64_t{1} << 30}).ok());
+  EXPECT_TRUE(check(SecureCode{.clients = 4, .most_examples = int64_t{1} << 29}).ok());
   std::vector<std::optional<ClientReport>> reports(4);
   reports[0] = ClientReport{drawn(3), 5};
   EXPECT_EQ(merge_by_secure_sum(1)(0, from, reports).status().code(), Code::kUnavailable);
@@ -106,10 +94,7 @@ class SecretRounds : public ::testing::Test {
     return options;
   }
   std::unique_ptr<Simulation> run(const Options& options) {
-    const auto network = [](int64_t batch) -> Result<LoadedGraph> {
-      return LoadedGraph{make_network(batch), {"scores"}};
-    };
-    auto made = Simulation::create({*device_, *device_}, network, data_, options);
+    auto made = Simulation::create({*device_, *device_}, small_network, data_, options);
     SHOAL_CHECK(made.ok());
     while (!(*made)->is_over()) EXPECT_TRUE((*made)->round().ok());
     return *std::move(made);
