@@ -12,7 +12,7 @@ get_property(library_rooms GLOBAL PROPERTY SHOAL_ROOMS)
 list(TRANSFORM library_rooms REPLACE "^shoal_" "")
 list(REMOVE_ITEM library_rooms chaos emulate systolic mpi serve grpc page report config)
 set(engine_rooms ${library_rooms})
-list(REMOVE_ITEM engine_rooms ${data_rooms} net secure_sum cluster train_cluster)
+list(REMOVE_ITEM engine_rooms ${data_rooms} net secure_sum cluster train_cluster federated_cluster)
 
 # What these rooms need from outside.
 function(shoal_needs_of_rooms result)

@@ -105,32 +105,30 @@ Status Trainee::report(std::vector<learn::ToHub> messages) {
   for (learn::ToHub& one : messages) {
     if (auto* push = std::get_if<learn::PushMessage>(&one)) push->seconds = computed_;
     const std::vector<std::byte> bytes = encode(one);
-    const net::Bytes payload(bytes);
-    message::Message message;
-    message.mutable_train_report()->set_run(run_);
-    SHOAL_TRY(send(*hub_, message, std::span(&payload, 1), false, net::after(kTrainTimeout)));
+    SHOAL_TRY(say(bytes));
   }
   return {};
 }
 
-Status Trainee::work(net::Frame frame, uint64_t lesson_bytes, const Machine& machine) {
-  SHOAL_ASSIGN(const Lesson lesson, decode_lesson(frame.payload.bytes, lesson_bytes));
-  frame = {};
-  SHOAL_ASSIGN(types_, types_of_examples(lesson));
-  SHOAL_ASSIGN(learn::Replica replica, learn::Replica::create(machine.device, lesson.network,
-                                                              lesson.trainer, lesson.exchange));
-  if (replica.trainer().memory().planned > static_cast<int64_t>(machine.most_bytes)) {
-    return Status(Code::kExhausted, "no room for what a training step needs");
-  }
+Status Trainee::say(net::Bytes payload) {
+  message::Message message;
+  message.mutable_train_report()->set_run(run_);
+  return send(*hub_, message, std::span(&payload, 1), false, net::after(kTrainTimeout));
+}
+
+Status Trainee::say_taught() {
   message::Message taught;
   taught.mutable_taught()->set_run(run_);
-  SHOAL_TRY(send(*hub_, taught));
-  learn::WorkerSession session(std::move(replica), [this](int64_t step, int64_t number) {
-    return find_examples(step, number);
-  });
+  return send(*hub_, taught);
+}
+
+// Handles what comes, and computes in between, until the session is over or the trainee is stopped.
+template <class Session, class Handle, class Report>
+Status Trainee::loop(Session& session, const Machine& machine, const Handle& handle,
+                     const Report& report) {
   while (!session.is_over()) {
     if (const std::optional<Letter> letter = next_letter(session.has_work())) {
-      SHOAL_TRY(handle(*letter, session));
+      SHOAL_TRY(handle(*letter));
     } else {
       if (is_stopped()) return {};
       const std::lock_guard alone(machine.computing);
@@ -138,10 +136,51 @@ Status Trainee::work(net::Frame frame, uint64_t lesson_bytes, const Machine& mac
       SHOAL_TRY(session.work());
       computed_ += std::chrono::duration<double>(Clock::now() - begin).count();
     }
-    SHOAL_TRY(report(session.take_messages()));
+    SHOAL_TRY(report());
   }
+  return {};
+}
+
+Status Trainee::work(Order order, const Machine& machine) {
+  SHOAL_ASSIGN(const Lesson lesson, decode_lesson(order.frame.payload.bytes, order.lesson_bytes));
+  order.frame = {};
+  return order.own_data ? learn_from_own(lesson, machine) : learn(lesson, machine);
+}
+
+Status Trainee::learn(const Lesson& lesson, const Machine& machine) {
+  SHOAL_ASSIGN(types_, types_of_examples(lesson));
+  SHOAL_ASSIGN(learn::Replica replica, learn::Replica::create(machine.device, lesson.network,
+                                                              lesson.trainer, lesson.exchange));
+  if (replica.trainer().memory().planned > static_cast<int64_t>(machine.most_bytes)) {
+    return Status(Code::kExhausted, "no room for what a training step needs");
+  }
+  SHOAL_TRY(say_taught());
+  learn::WorkerSession session(std::move(replica), [this](int64_t step, int64_t number) {
+    return find_examples(step, number);
+  });
+  SHOAL_TRY(loop(
+      session, machine, [&](const Letter& letter) { return handle(letter, session); },
+      [&] { return report(session.take_messages()); }));
   examples_.clear();
   return {};
+}
+
+Status Trainee::learn_from_own(const Lesson& lesson, const Machine& machine) {
+  if (!machine.own_learning) {
+    return Status(Code::kUnsupported,
+                  "it has no data of its own to learn from: it was started without --data");
+  }
+  SHOAL_ASSIGN(const std::unique_ptr<OwnLearning> session,
+               machine.own_learning(machine.device, lesson, machine.most_bytes));
+  SHOAL_TRY(say_taught());
+  const auto take = [&](const Letter& letter) {
+    if (letter.examples) return Status(Code::kCorrupt, "examples for who has its own");
+    return session->handle(letter.payload.bytes);
+  };
+  return loop(*session, machine, take, [&]() -> Status {
+    for (const std::vector<std::byte>& message : session->take_messages()) SHOAL_TRY(say(message));
+    return {};
+  });
 }
 
 }  // namespace shoal::cluster

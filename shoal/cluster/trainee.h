@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "shoal/cluster/lesson.h"
+#include "shoal/cluster/own_learning.h"
 #include "shoal/learn/run/worker_session.h"
 #include "shoal/net/transport.h"
 
@@ -24,8 +25,15 @@ class Trainee {
   // What the worker lends to it.
   struct Machine {
     Device& device;
-    std::mutex& computing;  // held while the device computes
-    size_t most_bytes = 0;  // of the memory of a step
+    std::mutex& computing;                 // held while the device computes
+    size_t most_bytes = 0;                 // of the memory of a step
+    const BeginOwnLearning& own_learning;  // null: it has no data
+  };
+  // What it is to learn, as a Train announces it.
+  struct Order {
+    net::Frame frame;
+    uint64_t lesson_bytes = 0;
+    bool own_data = false;
   };
 
   Trainee(uint64_t run, std::shared_ptr<net::Channel> hub) : run_(run), hub_(std::move(hub)) {}
@@ -39,8 +47,9 @@ class Trainee {
 
   // Compiles the lesson, says so to the hub, and learns until the run is over or the trainee is
   // stopped. Once only. Fails as decode_lesson(), learn::Replica and learn::WorkerSession do, and
-  // with kExhausted where a step takes too much memory.
-  Status work(net::Frame frame, uint64_t lesson_bytes, const Machine& machine);
+  // with kExhausted where a step takes too much memory. kUnsupported for a run that needs data of
+  // the worker's own where it has none.
+  Status work(Order order, const Machine& machine);
 
  private:
   using Place = std::pair<int64_t, int64_t>;  // step and number of a micro-batch
@@ -53,6 +62,12 @@ class Trainee {
   std::optional<Letter> next_letter(bool has_work);
   bool is_stopped();
   Status handle(const Letter& letter, learn::WorkerSession& session);
+  Status learn(const Lesson& lesson, const Machine& machine);
+  Status learn_from_own(const Lesson& lesson, const Machine& machine);
+  template <class Session, class Handle, class Report>
+  Status loop(Session& session, const Machine& machine, const Handle& handle, const Report& report);
+  Status say_taught();
+  Status say(net::Bytes payload);
   Result<learn::MicroBatch> find_examples(int64_t step, int64_t number);
   Status report(std::vector<learn::ToHub> messages);
 

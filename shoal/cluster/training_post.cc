@@ -47,6 +47,29 @@ void TrainingPost::post(int worker, const message::Message& message, Payload pay
   });
 }
 
+uint64_t TrainingPost::open_run() {
+  const std::lock_guard lock(mutex_);
+  return run_;
+}
+
+Status TrainingPost::teach(int worker, const Lesson& lesson, bool own_data) {
+  SHOAL_ASSIGN(EncodedLesson encoded, encode_lesson(lesson));
+  message::Message message;
+  message.mutable_train()->set_run(open_run());
+  message.mutable_train()->set_lesson_bytes(encoded.message.size());
+  message.mutable_train()->set_own_data(own_data);
+  post(worker, message,
+       [kept = std::make_shared<EncodedLesson>(std::move(encoded))] { return kept->pieces(); });
+  return {};
+}
+
+void TrainingPost::order(int worker, std::shared_ptr<const std::vector<std::byte>> bytes) {
+  message::Message message;
+  message.mutable_train_order()->set_run(open_run());
+  post(worker, message,
+       [bytes = std::move(bytes)] { return std::vector<net::Bytes>{net::Bytes(*bytes)}; });
+}
+
 void TrainingPost::flush() {
   std::latch sent(1);
   sender_.post([&] { sent.count_down(); });

@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "shoal/base/task_thread.h"
+#include "shoal/cluster/lesson.h"
 #include "shoal/cluster/worker_links.h"
 
 namespace shoal::cluster {
@@ -50,6 +52,10 @@ class TrainingPost {
   // holds is freed behind it. Never blocks.
   using Payload = std::function<std::vector<net::Bytes>()>;
   void post(int worker, const message::Message& message, Payload payload);
+  // The lesson of the open run, and what the hub says in it. `own_data`: the worker learns from its
+  // own. Fails as encode_lesson().
+  Status teach(int worker, const Lesson& lesson, bool own_data = false);
+  void order(int worker, std::shared_ptr<const std::vector<std::byte>> message);
   void flush();  // waits until all is sent, or cannot be
 
   // What the coordinator gets. A status that is not OK loses the worker.
@@ -62,6 +68,7 @@ class TrainingPost {
 
  private:
   Status add(uint64_t run, TrainingEvent event);
+  uint64_t open_run();
 
   WorkerLinks& links_;
   std::mutex mutex_;

@@ -1,12 +1,12 @@
 #include "shoal/cluster/training_run.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <set>
 
 #include "messages.pb.h"
 #include "shoal/cluster/message_io.h"
+#include "shoal/cluster/reviver.h"
 #include "shoal/learn/schedule/shares.h"
 
 namespace shoal::cluster {
@@ -28,42 +28,6 @@ size_t most_report_bytes(const learn::HubSession& hub, const learn::ExchangeOpti
   }
   return 2 * static_cast<size_t>(exchange.levels + 2) * bytes + kRest;
 }
-
-// Looks for workers that are lost, on a thread of its own: to connect takes time, and others learn
-// meanwhile.
-class Reviver {
- public:
-  Reviver(Coordinator& coordinator, std::chrono::milliseconds interval)
-      : coordinator_(coordinator), interval_(interval) {}
-
-  // Not looked for: others that the coordinator has, and those that do not train as they should.
-  void leave_out(int worker) { except_.insert(worker); }
-  // When to look next; nothing where nobody is missing.
-  std::optional<Clock::time_point> next() const {
-    const auto is_missing = [&](int worker) { return !except_.contains(worker); };
-    if (interval_.count() == 0 || !std::ranges::any_of(coordinator_.lost(), is_missing)) {
-      return std::nullopt;
-    }
-    return last_ + interval_;
-  }
-  void look() {
-    const auto due = next();
-    if (!due || *due > Clock::now() || is_looking_.exchange(true)) return;
-    last_ = Clock::now();
-    thread_.post([this, except = except_] {
-      coordinator_.revive_lost(except);
-      is_looking_ = false;
-    });
-  }
-
- private:
-  Coordinator& coordinator_;
-  const std::chrono::milliseconds interval_;
-  Workers except_;
-  Clock::time_point last_ = {};
-  std::atomic<bool> is_looking_ = false;
-  TaskThread thread_;
-};
 
 class Runner {
  public:
@@ -147,14 +111,7 @@ class Runner {
   Status teach(int worker) {
     Lesson lesson = lesson_;
     lesson.exchange.codec.seed += static_cast<uint64_t>(worker);
-    SHOAL_ASSIGN(EncodedLesson encoded, encode_lesson(lesson));
-    message::Message message;
-    message.mutable_train()->set_run(run_);
-    message.mutable_train()->set_lesson_bytes(encoded.message.size());
-    post_.post(worker, message, [kept = std::make_shared<EncodedLesson>(std::move(encoded))] {
-      return kept->pieces();
-    });
-    return {};
+    return post_.teach(worker, lesson);
   }
 
   // Until every worker has its lesson or cannot take part. They join together.
@@ -280,10 +237,7 @@ class Runner {
         note_assignment(letter);
         SHOAL_TRY(send_examples(letter.worker, *letter.assigned));
       }
-      message::Message message;
-      message.mutable_train_order()->set_run(run_);
-      post_.post(letter.worker, message,
-                 [bytes = letter.message] { return std::vector<net::Bytes>{net::Bytes(*bytes)}; });
+      post_.order(letter.worker, letter.message);
     }
     return {};
   }

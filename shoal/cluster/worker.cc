@@ -456,10 +456,10 @@ Status Worker::train(const ChannelPtr& channel, const message::Train& train,
                      const net::Frame& frame) {
   options_.log("trains: run " + std::to_string(train.run()) + " of " + described(channel->peer()));
   Device& device = options_.learner != nullptr ? *options_.learner : device_;
-  const auto work = [trainee = trainees_.begin(channel, train.run()), frame, &device, this,
-                     bytes = train.lesson_bytes()]() mutable {
-    return trainee->work(std::move(frame), bytes, {device, computing_, options_.plan_bytes});
-  };
+  const Trainee::Machine machine{device, computing_, options_.plan_bytes, options_.own_learning};
+  Trainee::Order order{frame, train.lesson_bytes(), train.own_data()};
+  const auto work = [trainee = trainees_.begin(channel, train.run()), order = std::move(order),
+                     machine]() mutable { return trainee->work(std::move(order), machine); };
   return run_errand(channel, {0, 0, train.run()}, work);
 }
 

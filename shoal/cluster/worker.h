@@ -46,6 +46,9 @@ struct WorkerOptions {
   // What training runs are computed by: a device that chooses kernels by estimate, so that all
   // workers learn the same bits. nullptr: the device of plans. Outlives the worker.
   Device* learner = nullptr;
+  // What learns from this worker's data, which no coordinator sees; null: it has none, and refuses
+  // runs that need such.
+  BeginOwnLearning own_learning = nullptr;
   // Its identity, where it has one, so that an owner can renew it.
   std::shared_ptr<net::Membership> membership = nullptr;
   // Gets a line for everybody who connects, deploys or is refused. On any thread; must not block.

@@ -41,18 +41,31 @@ class LocalTrainer {
   // number.
   Result<double> run(const Weights& from, const Batches& batches, const LocalSteps& how);
 
+  // The same step by step. `from` shares its tensors, which are not written.
+  Status begin(Weights from, const LocalSteps& how);
+  // REQUIRES: steps() < how.steps.
+  Status step(const Batches& batches);
+  int64_t steps() const { return steps_; }  // done since begin()
+  double mean_loss() const { return steps_ > 0 ? losses_ / static_cast<double>(steps_) : 0; }
+
   // Those after the last run, which the next one changes.
   Weights weights() const { return trainer_.learned(); }
   const std::vector<std::string>& parameters() const { return trainer_.parameters(); }
+  int64_t planned_bytes() const { return trainer_.memory().planned; }  // of a step
 
  private:
   explicit LocalTrainer(train::Trainer trainer);
-  Status restart(const Weights& from, uint64_t seed);
-  void add_proximal(const Weights& from, float mu);
+  Status restart(uint64_t seed);
+  void add_proximal();
 
   train::Trainer trainer_;
   // What the state of a new trainer has besides weights: the place in Dropout's random stream.
   std::vector<std::string> counters_;
+  // Of this run.
+  Weights from_;
+  LocalSteps how_;
+  int64_t steps_ = 0;
+  double losses_ = 0;
 };
 
 }  // namespace shoal::federated

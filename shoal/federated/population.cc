@@ -56,11 +56,17 @@ bool is_present(const Population& population, uint64_t round, uint64_t client) {
 }
 
 std::vector<uint64_t> invite(const Population& population, uint64_t round, size_t count) {
+  return invite(population, round, count,
+                [&](uint64_t client) { return is_present(population, round, client); });
+}
+
+std::vector<uint64_t> invite(const Population& population, uint64_t round, size_t count,
+                             const std::function<bool(uint64_t client)>& is_there) {
   const Permutation order(population.clients, RandomStream(population.seed, kInvited).child(round));
   std::vector<uint64_t> invited;
   for (uint64_t i = 0; i < population.clients && invited.size() < count; ++i) {
     const uint64_t client = order[i];
-    if (is_present(population, round, client)) invited.push_back(client);
+    if (is_there(client)) invited.push_back(client);
   }
   return invited;
 }

@@ -7,16 +7,12 @@
 #include <tuple>
 
 #include "shoal/fit/derived_options.h"
-#include "shoal/fit/evaluate_graph.h"
 #include "shoal/models/model.h"
-#include "shoal/train/rebuild.h"
 
 namespace shoal::federated {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr size_t kEvaluationBatch = 50;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -32,70 +28,65 @@ Result<std::vector<int64_t>> labels_of(const Dataset& data) {
   return labels;
 }
 
-double bytes_of(const Weights& weights) {
-  double bytes = 0;
-  for (const auto& [name, tensor] : weights) bytes += static_cast<double>(tensor.bytes().size());
-  return bytes;
-}
-
 }  // namespace
 
-Status check(const Options& options) {
-  SHOAL_TRY(fit::check(options.fit));
-  SHOAL_TRY(check(options.strategy));
-  SHOAL_TRY(check(options.population));
-  if (options.rounds < 1 || options.per_round < 1 || options.evaluate_every < 1 ||
-      options.local_steps < 0 || options.threads < 1) {
-    return invalid("rounds, clients of a round, and threads are at least one");
-  }
-  const bool is_possible =
-      options.fit.teacher.empty() && options.fit.patience == 0 && !options.fit.resume;
-  if (is_possible) return {};
-  return Status(Code::kUnsupported, "a teacher, patience and resuming do not work with clients");
-}
-
 // Merges what clients learned in the order of the plan, whichever is ready first. Clients before
-// which another is missing wait as copies. Called by several threads.
+// which another is missing wait as copies; all of them do where they are merged unseen. Called by
+// several threads.
 class Simulation::Delivery {
  public:
-  explicit Delivery(Merger merger) : merger_(std::move(merger)) {}
+  // `seats`: of clients whose reports are kept; 0: they are merged as they come.
+  Delivery(Merger merger, size_t seats) : merger_(std::move(merger)), reports_(seats) {}
 
   // `learned` is valid during the call only. A status: the client failed.
   void take(size_t place, const Task& task, const Result<double>& loss, const Weights& learned) {
     const std::lock_guard lock(mutex_);
     const Clock::time_point begin = Clock::now();
-    Waiting waiting{task.examples, loss, {}};
     if (place == next_) {
-      merge(waiting, learned);
+      merge(task, loss, learned);
     } else {
-      for (const auto& [name, tensor] : learned) waiting.weights[name] = tensor.clone();
-      waiting_.emplace(place, std::move(waiting));
+      waiting_.emplace(place, Waiting{task, loss, copy_of(learned)});
     }
     while (!waiting_.empty() && waiting_.begin()->first == next_) {
       const auto first = waiting_.extract(waiting_.begin());
-      merge(first.mapped(), first.mapped().weights);
+      merge(first.mapped().task, first.mapped().loss, first.mapped().weights);
     }
     seconds_ += seconds_since(begin);
   }
 
   const Merger& merger() const { return merger_; }
+  std::span<const std::optional<ClientReport>> reports() const { return reports_; }
+  size_t taken() const { return taken_; }
   size_t failed() const { return failed_; }
-  double mean_loss() const {
-    return merger_.clients() == 0 ? 0 : losses_ / static_cast<double>(merger_.clients());
-  }
+  double mean_loss() const { return taken_ == 0 ? 0 : losses_ / static_cast<double>(taken_); }
   double seconds() const { return seconds_; }
 
  private:
   struct Waiting {
-    size_t examples;
+    Task task;
     Result<double> loss;
     Weights weights;
   };
 
-  void merge(const Waiting& client, const Weights& weights) {
+  static Weights copy_of(const Weights& weights) {
+    Weights copy;
+    for (const auto& [name, tensor] : weights) copy[name] = tensor.clone();
+    return copy;
+  }
+
+  Status add(const Task& task, const Weights& weights) {
+    const auto examples = static_cast<int64_t>(task.examples);
+    if (reports_.empty()) return merger_.add(weights, examples);
+    SHOAL_TRY(merger_.check_like(weights));
+    reports_[task.seat] = ClientReport{copy_of(weights), examples};
+    return {};
+  }
+
+  void merge(const Task& task, const Result<double>& loss, const Weights& weights) {
     ++next_;
-    if (client.loss.ok() && merger_.add(weights, static_cast<int64_t>(client.examples)).ok()) {
-      losses_ += *client.loss;
+    if (loss.ok() && add(task, weights).ok()) {
+      losses_ += *loss;
+      ++taken_;
     } else {
       ++failed_;
     }
@@ -103,8 +94,9 @@ class Simulation::Delivery {
 
   std::mutex mutex_;
   Merger merger_;
-  std::map<size_t, Waiting> waiting_;  // by place
-  size_t next_ = 0, failed_ = 0;
+  std::vector<std::optional<ClientReport>> reports_;  // by seat
+  std::map<size_t, Waiting> waiting_;                 // by place
+  size_t next_ = 0, taken_ = 0, failed_ = 0;
   double losses_ = 0, seconds_ = 0;
 };
 
@@ -120,13 +112,9 @@ Result<std::unique_ptr<Simulation>> Simulation::create(Devices devices,
 
 Status Simulation::prepare(const fit::NetworkForBatch& network) {
   SHOAL_ASSIGN(const LoadedGraph learning, network(static_cast<int64_t>(options_.fit.batch)));
-  SHOAL_ASSIGN(LoadedGraph evaluated, network(static_cast<int64_t>(kEvaluationBatch)));
-  evaluated_ = std::move(evaluated.graph);
   const int64_t classes = fit::classes_of(learning.graph);
   prepare_image_ = fit::images_for(learning.graph, options_.fit.preprocess);
   batches_ = fit::training_batches(options_.fit, classes);
-  schedule_ = fit::schedule_of(options_.fit, 1);
-  schedule_.total = options_.rounds;
 
   ShardOptions how = options_.shards;
   how.clients = options_.population.clients;
@@ -141,11 +129,12 @@ Status Simulation::prepare(const fit::NetworkForBatch& network) {
                  LocalTrainer::create(devices_.clients, learning.graph, trainer));
     trainers_.push_back(std::move(made));
   }
-  server_ = std::make_unique<Server>(options_.strategy, trainers_[0].weights(),
-                                     trainers_[0].parameters());
+  SHOAL_ASSIGN(Course course, Course::create(devices_.server, network, data_.held_out, options_,
+                                             {trainers_[0].weights(), trainers_[0].parameters()}));
+  course_.emplace(std::move(course));
   if (options_.codec == learn::CodecKind::kF32) return {};
   SHOAL_ASSIGN(codecs_, ClientCodecs::create({.kind = options_.codec, .seed = options_.fit.seed},
-                                             server_->weights(), trainers_[0].parameters()));
+                                             weights(), trainers_[0].parameters()));
   return {};
 }
 
@@ -160,7 +149,8 @@ std::vector<Simulation::Task> Simulation::plan(RoundReport& report) const {
   const std::vector<uint64_t> invited = invite(options_.population, round, options_.per_round);
   report.invited = invited.size();
   std::vector<Task> tasks;
-  for (const uint64_t client : invited) {
+  for (size_t seat = 0; seat < invited.size(); ++seat) {
+    const uint64_t client = invited[seat];
     const size_t examples = shards_->size_of(client);
     const auto per_epoch = static_cast<int64_t>(batches_per_epoch(examples, options_.fit.batch));
     const LocalWork work = options_.local_steps > 0 ? LocalWork{options_.local_steps, 1}
@@ -171,7 +161,7 @@ std::vector<Simulation::Task> Simulation::plan(RoundReport& report) const {
     report.stragglers += conduct.is_late && !conduct.leaves ? 1 : 0;
     const bool is_taken = !conduct.is_late || options_.strategy.takes_partial;
     if (conduct.leaves || conduct.steps == 0 || !is_taken) continue;
-    tasks.push_back({client, conduct.steps, examples});
+    tasks.push_back({client, seat, conduct.steps, examples});
   }
   std::ranges::sort(tasks, [](const Task& a, const Task& b) {
     return std::tuple(-a.steps, a.client) < std::tuple(-b.steps, b.client);
@@ -180,15 +170,15 @@ std::vector<Simulation::Task> Simulation::plan(RoundReport& report) const {
 }
 
 Status Simulation::learn(const Task& task, size_t place, int slot, Delivery& delivery) {
-  const auto round = static_cast<uint64_t>(figures_.rounds);
+  const auto round = static_cast<uint64_t>(course_->rounds());
   LocalTrainer& trainer = trainers_[static_cast<size_t>(slot)];
   const std::unique_ptr<Dataset> shard = make_subset(data_.training, shards_->of(task.client));
   BatchOptions how = batches_;
   how.seed = client_seed(options_.fit.seed, round, task.client);
   const Batches batches(*shard, prepare_image_, how);
-  const Result<double> loss = trainer.run(server_->weights(), batches,
+  const Result<double> loss = trainer.run(weights(), batches,
                                           {.steps = task.steps,
-                                           .rate_factor = factor_at(schedule_, figures_.rounds),
+                                           .rate_factor = course_->rate_factor(),
                                            .mu = options_.strategy.mu,
                                            .seed = how.seed});
   if (!loss.ok() && loss.status().code() != Code::kInvalidArgument) return loss.status();
@@ -197,7 +187,7 @@ Status Simulation::learn(const Task& task, size_t place, int slot, Delivery& del
     return {};
   }
   const Result<Weights> received =
-      codecs_->send(figures_.rounds, task.client, server_->weights(), trainer.weights());
+      codecs_->send(course_->rounds(), task.client, weights(), trainer.weights());
   if (received.ok()) {
     delivery.take(place, task, loss, *received);
   } else {
@@ -207,10 +197,10 @@ Status Simulation::learn(const Task& task, size_t place, int slot, Delivery& del
 }
 
 Result<RoundReport> Simulation::round() {
-  RoundReport report{.round = figures_.rounds + 1};
+  RoundReport report{.round = course_->rounds() + 1};
   Clock::time_point begin = Clock::now();
   const std::vector<Task> tasks = plan(report);
-  Delivery delivery(server_->begin_round());
+  Delivery delivery(course_->begin_round(), options_.merge_secretly ? report.invited : 0);
   bookkeeping_seconds_ += seconds_since(begin);
 
   std::vector<Status> ended(tasks.size());
@@ -224,57 +214,37 @@ Result<RoundReport> Simulation::round() {
   for (const Status& status : ended) SHOAL_TRY(status);
 
   begin = Clock::now();
-  SHOAL_TRY(server_->end_round(delivery.merger()));
+  SHOAL_TRY(merge(delivery, report));
   bookkeeping_seconds_ += seconds_since(begin) + delivery.seconds();
   for (const double s : seconds) training_seconds_ += s;
   training_seconds_ -= delivery.seconds();
-  report.reported = delivery.merger().clients();
-  report.failed = delivery.failed();
-  report.loss = delivery.mean_loss();
-  report.bytes = bytes_of(weights()) * static_cast<double>(report.invited) +
-                 bytes_of_report() * static_cast<double>(tasks.size());
-  SHOAL_TRY(evaluate(report));
-  count(report);
+  report.bytes = bytes_of(weights()) * static_cast<double>(report.invited);
+  if (options_.merge_secretly) {
+    report.bytes += report.secret.bytes * static_cast<double>(report.invited);  // at most
+  } else {
+    report.bytes += bytes_of_report() * static_cast<double>(tasks.size());
+  }
+  SHOAL_TRY(course_->finish(report));
   return report;
 }
 
-Status Simulation::evaluate(RoundReport& report) {
-  const bool is_due =
-      report.round % options_.evaluate_every == 0 || report.round == options_.rounds;
-  if (!is_due || data_.held_out == nullptr || data_.held_out->size() == 0) return {};
-  const Clock::time_point begin = Clock::now();
-  SHOAL_ASSIGN(const Graph network, train::with_constants(evaluated_, weights()));
-  BatchOptions how = fit::evaluation_batches(options_.fit, batches_.classes);
-  how.batch = kEvaluationBatch;
-  const Batches batches(*data_.held_out, prepare_image_, how);
-  SHOAL_ASSIGN(figures_.evaluation, fit::evaluate(devices_.server, network, batches));
-  report.top1 = figures_.evaluation.top1();
-  evaluation_seconds_ += seconds_since(begin);
-  return {};
+Status Simulation::merge(const Delivery& delivery, RoundReport& report) {
+  report.reported = delivery.taken();
+  report.failed = delivery.failed();
+  report.loss = delivery.mean_loss();
+  if (options_.merge_secretly) return course_->merge_secretly(delivery.reports(), report);
+  return course_->merge(delivery.merger());
 }
 
-void Simulation::count(const RoundReport& report) {
-  ++figures_.rounds;
-  figures_.invited += report.invited;
-  figures_.reported += report.reported;
-  figures_.stragglers += report.stragglers;
-  figures_.left += report.left;
-  figures_.failed += report.failed;
-  figures_.bytes += report.bytes;
-  figures_.report_bytes = bytes_of_report();
-  if (codecs_) figures_.codec = codecs_->kind();
-  figures_.virtual_seconds += report.seconds;
-  figures_.loss = report.loss;
-  figures_.best_top1 = std::max(figures_.best_top1, report.top1);
-  const double all = training_seconds_ + bookkeeping_seconds_ + evaluation_seconds_;
-  figures_.training_share = training_seconds_ / all;
-  figures_.bookkeeping_share = bookkeeping_seconds_ / all;
-  figures_.history.push_back(report);
-}
-
-bool Simulation::is_over() const {
-  if (figures_.rounds >= options_.rounds) return true;
-  return options_.target_top1 > 0 && figures_.best_top1 >= options_.target_top1;
+Figures Simulation::figures() const {
+  Figures figures = course_->figures();
+  figures.report_bytes = bytes_of_report();
+  if (codecs_) figures.codec = codecs_->kind();
+  const double all = training_seconds_ + bookkeeping_seconds_ + course_->evaluation_seconds();
+  if (all <= 0) return figures;
+  figures.training_share = training_seconds_ / all;
+  figures.bookkeeping_share = bookkeeping_seconds_ / all;
+  return figures;
 }
 
 Result<Outcome> train(Simulation::Devices devices, const Options& options,

@@ -19,67 +19,14 @@
 #include "shoal/base/thread_pool.h"
 #include "shoal/device/device.h"
 #include "shoal/federated/client_codecs.h"
+#include "shoal/federated/course.h"
 #include "shoal/federated/local_trainer.h"
-#include "shoal/federated/population.h"
+#include "shoal/federated/options.h"
 #include "shoal/federated/shards.h"
-#include "shoal/federated/strategy.h"
-#include "shoal/fit/evaluation.h"
 #include "shoal/fit/network.h"
 #include "shoal/fit/training_data.h"
-#include "shoal/fit/training_options.h"
 
 namespace shoal::federated {
-
-struct Options {
-  // Of the network, the data and the local optimiser; `epochs` are those of a client in a round.
-  // The rate's schedule goes by rounds.
-  fit::TrainingOptions fit = {};
-  Strategy strategy = {};
-  Population population = {};  // its number of clients and seed are those of the shards, too
-  ShardOptions shards = {};
-  int64_t rounds = 100;
-  size_t per_round = 10;       // clients that are invited
-  int64_t local_steps = 0;     // of a client, in place of epochs; 0: epochs
-  int64_t evaluate_every = 1;  // rounds; the last one is evaluated in any case
-  double target_top1 = 0;      // in percent: a round that reaches it is the last; 0: none
-  int threads = 1;             // clients that learn at once; no influence on the result
-  // How clients send what they learned (client_codecs.h). kF32: their weights, as they are.
-  learn::CodecKind codec = learn::CodecKind::kF32;
-};
-
-// kInvalidArgument for options without a meaning; kUnsupported for what clients cannot do: a
-// teacher, patience, resuming.
-Status check(const Options& options);
-
-// What became of a round.
-struct RoundReport {
-  int64_t round = 0;  // from 1
-  size_t invited = 0;
-  size_t reported = 0;    // whose work was merged
-  size_t stragglers = 0;  // that had not done all by the deadline, whether their work was taken
-  size_t left = 0;        // that never reported
-  size_t failed = 0;      // whose loss or weights were no numbers
-  double loss = 0;        // mean of those that reported
-  double seconds = 0;     // virtual: until the last one reported, or the deadline
-  double bytes = 0;       // to all clients, weights as f32, and from them, by the codec
-  double top1 = -1;       // of the held-out examples, in percent; -1: not evaluated
-};
-
-// Sums of a run.
-struct Figures {
-  int64_t rounds = 0;  // done
-  size_t invited = 0, reported = 0, stragglers = 0, left = 0, failed = 0;
-  double bytes = 0;
-  learn::CodecKind codec = learn::CodecKind::kF32;  // by which they sent it: client_codecs.h
-  double report_bytes = 0;                          // of what one client sends in a round
-  double virtual_seconds = 0;
-  double loss = 0;               // of the last round
-  double best_top1 = 0;          // of the rounds that were evaluated
-  double training_share = 0;     // of the time of all threads: local steps, data included
-  double bookkeeping_share = 0;  // of that time: inviting, shards, merging
-  fit::Evaluation evaluation = {};
-  std::vector<RoundReport> history = {};
-};
 
 // Not thread-safe.
 class Simulation {
@@ -97,11 +44,11 @@ class Simulation {
 
   // The next round. Fails as the data and the device do; a client that fails is left out.
   Result<RoundReport> round();
-  bool is_over() const;
+  bool is_over() const { return course_->is_over(); }
 
-  const Weights& weights() const { return server_->weights(); }
+  const Weights& weights() const { return course_->weights(); }
   const Shards& shards() const { return *shards_; }
-  const Figures& figures() const { return figures_; }
+  Figures figures() const;
 
  private:
   Simulation(Devices devices, const fit::TrainingData& data, const Options& options)
@@ -116,6 +63,7 @@ class Simulation {
   // A client that reports.
   struct Task {
     uint64_t client = 0;
+    size_t seat = 0;  // among those that are invited
     int64_t steps = 0;
     size_t examples = 0;
   };
@@ -124,24 +72,20 @@ class Simulation {
   Status prepare(const fit::NetworkForBatch& network);
   std::vector<Task> plan(RoundReport& report) const;
   Status learn(const Task& task, size_t place, int slot, Delivery& delivery);
-  Status evaluate(RoundReport& report);
+  Status merge(const Delivery& delivery, RoundReport& report);
   double bytes_of_report() const;
-  void count(const RoundReport& report);
 
   Devices devices_;
   fit::TrainingData data_;
   Options options_;
   ThreadPool pool_;
   std::vector<LocalTrainer> trainers_;  // one per thread of the pool
-  Graph evaluated_;                     // the network for larger batches
   Batches::Prepare prepare_image_;
   BatchOptions batches_;
-  train::Schedule schedule_;
   std::unique_ptr<Shards> shards_;
-  std::unique_ptr<Server> server_;
+  std::optional<Course> course_;
   std::optional<ClientCodecs> codecs_;  // nothing: weights travel as they are
-  Figures figures_;
-  double training_seconds_ = 0, bookkeeping_seconds_ = 0, evaluation_seconds_ = 0;
+  double training_seconds_ = 0, bookkeeping_seconds_ = 0;
 };
 
 struct Callbacks {

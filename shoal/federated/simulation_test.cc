@@ -133,7 +133,7 @@ TEST_F(Simulated, ARoundWithoutAClientEndsAndChangesNothing) {
     const auto simulation = run(how);
     EXPECT_EQ(simulation->figures().reported, 0u);
     EXPECT_TRUE(same(simulation->weights(), create(how)->weights()));
-    EXPECT_LE(simulation->figures().virtual_seconds, 3 * nobody.deadline);
+    EXPECT_LE(simulation->figures().seconds, 3 * nobody.deadline);
   }
 }
 
@@ -142,7 +142,7 @@ TEST_F(Simulated, AClientThatDivergesIsLeftOut) {
   Options how = options("fedavg");
   how.fit.optimizer = {.rate = 1e30f};
   const auto simulation = run(how);
-  const Figures& figures = simulation->figures();
+  const Figures figures = simulation->figures();
   EXPECT_GT(figures.failed, 5u);
   EXPECT_EQ(figures.failed + figures.reported, figures.invited);
   for (const auto& [name, tensor] : simulation->weights()) {
@@ -171,7 +171,7 @@ TEST_F(Simulated, LearnsByEveryCodec) {
     how.codec = kind;
     how.threads = 1;
     const auto simulation = run(how);
-    const Figures& figures = simulation->figures();
+    const Figures figures = simulation->figures();
     EXPECT_GT(figures.evaluation.top1(), 80) << name_of(kind);
     EXPECT_EQ(figures.bytes, network * static_cast<double>(figures.invited) +
                                  figures.report_bytes * static_cast<double>(figures.reported));

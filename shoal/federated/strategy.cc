@@ -146,8 +146,10 @@ Server::Server(const Strategy& strategy, const Weights& weights,
 }
 
 Status Server::end_round(const Merger& merger) {
-  if (merger.clients() == 0) return {};
-  Weights merged = merger.merged();
+  return merger.clients() == 0 ? Status() : end_round(merger.merged());
+}
+
+Status Server::end_round(Weights merged) {
   if (outer_) {
     std::vector<Tensor> steps, gradients;
     for (const std::string& name : learned_) {

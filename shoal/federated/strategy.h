@@ -67,13 +67,14 @@ class Merger {
   // elements that are no numbers, and no examples: a client may be anybody.
   Status add(const Weights& weights, int64_t examples);
 
+  // The same without adding, but for the examples.
+  Status check_like(const Weights& weights) const;
+
   size_t clients() const { return clients_; }  // added so far
   // REQUIRES: clients() > 0.
   Weights merged() const;
 
  private:
-  Status check_like(const Weights& weights) const;
-
   Strategy strategy_;
   Weights like_;
   size_t clients_ = 0;
@@ -94,6 +95,8 @@ class Server {
   Merger begin_round() const { return {strategy_, weights_}; }
   // Takes what the clients of the round sent. Without a client nothing changes.
   Status end_round(const Merger& merger);
+  // The same with what was merged elsewhere. REQUIRES: it has the names and types of weights().
+  Status end_round(Weights merged);
 
  private:
   Strategy strategy_;

@@ -9,6 +9,7 @@ import subprocess
 
 import numpy as np
 
+from digit_arrays import write_digits
 from harness import SHOAL, TIMEOUT, Running, run_tests, shoal, wait_for
 
 
@@ -220,14 +221,15 @@ def test_devices_says_who_is_there_and_who_is_not(tmp):
 class Cluster:
     """Workers on this machine."""
 
-    def __init__(self, tmp, names=("kitchen", "hall")):
+    def __init__(self, tmp, names=("kitchen", "hall"), flags=lambda name: ()):
         self.env = {"SHOAL_CLUSTER_DIR": str(tmp / "c"), "XDG_CACHE_HOME": str(tmp / "cache")}
         self.workers = []
         shoal("cluster", "init", env=self.env)
         for name in names:
             with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
                 worker = Running("worker", "--dir", tmp / name, "--name", name, "--listen", "127.0.0.1:0",
-                                 "--threads", 1, "--store", tmp / name / "store", "--join", invite.line())
+                                 "--threads", 1, "--store", tmp / name / "store", "--join", invite.line(),
+                                 *flags(name))
                 self.workers.append(worker)
                 shoal("cluster", "add", name, worker.line().split()[2], env=self.env)
 
@@ -271,6 +273,32 @@ def test_a_cluster_answers_as_one_device_does(tmp):
         cluster.workers[1].process.wait()
         done = shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "alone", "--cluster", env=cluster.env)
         assert "left out: worker hall" in done.stderr, done.stderr
+
+
+def test_workers_learn_from_data_that_stays_with_them(tmp):
+    (tmp / "data").mkdir()
+    write_digits(tmp / "data")
+    own = {"a": (), "b": (), "c": (), "d": ("--secure-only",)}
+    data = ("--data", tmp / "data", "--format", "npy")
+    with Cluster(tmp, (*own, "idle"), lambda name: (*data, *own[name]) if name in own else ()) as cluster:
+        def train(*flags, expect=0):
+            return shoal("train", "zoo:logistic", "--federated", "--cluster", "--rounds", 2, "--local-epochs", 1,
+                         "--json", *flags, env=cluster.env, expect=expect)
+        done = train("-o", tmp / "m.onnx", *data)
+        assert "worker idle" in done.stderr and "--data" in done.stderr, done.stderr
+        assert "worker d" in done.stderr and "secure sums only" in done.stderr, done.stderr
+        result = json.loads(done.stdout)
+        assert result["rounds"] == 2 and result["reported"] == 6 and result["workers_lost"] == 2, result
+        seen = json.loads(shoal("eval", tmp / "m.onnx", *data, "--json").stdout)
+        assert seen["top1"] == result["top1"], (seen, result)
+        secret = json.loads(train("--secure-sum").stdout)  # without data here, nothing is evaluated
+        assert secret["reported"] == 8 and secret["top1_by_round"] == [None, None], secret
+        assert 1 < secret["secure_traffic"] < 1.15 and abs(secret["loss"] - result["loss"]) < 0.1, (secret, result)
+        assert "median" in train("--secure-sum", "--strategy", "median", expect=2).stderr
+        assert "--clients" in train("--clients", 7, expect=2).stderr
+        cluster.workers[0].process.kill()
+        cluster.workers[0].process.wait()
+        assert json.loads(train().stdout)["reported"] == 4
 
 
 def test_devices_of_one_machine_are_workers(_):

@@ -224,6 +224,7 @@ void Member::compose_training(FuzzBytes& input, uint64_t run, message::Message& 
       const EncodedLesson its = lesson(input);
       message.mutable_train()->set_run(run);
       message.mutable_train()->set_lesson_bytes(its.message.size());
+      message.mutable_train()->set_own_data(input.one_in(8));  // which it has not
       for (const net::Bytes piece : its.pieces()) {
         payload.append(reinterpret_cast<const char*>(piece.data()), piece.size());
       }

@@ -17,8 +17,10 @@
 #include "shoal/base/printable.h"
 #include "shoal/base/supervisor.h"
 #include "shoal/cluster/folder.h"
+#include "shoal/data/dataset.h"
 #include "shoal/device/watched.h"
 #include "shoal/devices/devices.h"
+#include "shoal/federated_cluster/client_session.h"
 #include "shoal/net/address.h"
 #include "shoal/net/discovery/discovery.h"
 #include "shoal/net/enrol/enrolment.h"
@@ -35,6 +37,7 @@ Examples:
   shoal worker --listen 192.168.1.7:7070 --join-file -  the first time; paste what 'shoal cluster invite' printed
   shoal worker --listen 192.168.1.7:7070                from then on
   shoal worker --threads 2 --memory 500 --speed 0.5     only so much of this machine
+  shoal worker --data photos --format folder            may learn from these, which stay here
 When it is ready it prints one line: ready NAME ADDRESS. Ctrl-C or SIGTERM ends it.)";
 
 struct Flags {
@@ -48,6 +51,9 @@ struct Flags {
   double speed = 1;
   std::string store;
   int64_t quota_mb = 4096;
+  std::filesystem::path data;  // of its own, to learn from; empty: none
+  std::string format;
+  bool secure_only = false;
   bool announce = false, no_announce = false;  // neither: where others can reach it
   bool quiet = false;
   EmulationFlags emulation;
@@ -93,6 +99,12 @@ Result<cluster::WorkerOptions> options_of(const Flags& flags,
                                             : static_cast<size_t>(physical_memory_bytes() / 2);
   // Weights are kept twice: as they came, and as kernels read them.
   options.weight_bytes = options.plan_bytes = memory / 2;
+  if (!flags.data.empty()) {
+    SHOAL_ASSIGN(std::shared_ptr<const Dataset> data,
+                 open_dataset(flags.data, flags.format, Split::kTraining));
+    options.own_learning =
+        federated_cluster::learn_from(std::move(data), {.secret_only = flags.secure_only});
+  }
   if (flags.store.empty()) return options;
   SHOAL_ASSIGN(options.cache,
                cluster::WeightCache::open(flags.store, static_cast<size_t>(flags.quota_mb) << 20));
@@ -184,6 +196,16 @@ void add_worker(Command& app, Action& action) {
                      "Keep weights in this folder, for when the worker is started again");
   command.add_setting("--quota", flags.quota_mb, "Megabytes of weights in that folder at most",
                       in_range(0, 1 << 24));
+  Option* data = command.add_option(
+      "--data", flags.data, "Let coordinators learn from this folder, whose examples stay here");
+  Option* format = command.add_option("--format", flags.format, "Of it: idx, cifar, npy or folder",
+                                      one_of({"idx", "cifar", "npy", "folder"}));
+  data->needs(format);
+  format->needs(data);
+  command
+      .add_flag("--secure-only", flags.secure_only,
+                "Only in rounds with --secure-sum, in which no coordinator sees what was learned")
+      ->needs(data);
   Option* announce =
       command.add_flag("--announce", flags.announce,
                        "Let it be found by mDNS, as it is unless it serves this machine only");

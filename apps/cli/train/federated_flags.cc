@@ -24,7 +24,9 @@ void add_scenario(FederatedFlags& f, const FlagGroup& group) {
                     positive());
   group.add_setting("--slowest", clients.slowest, "How many times slower the slowest client is",
                     in_range(1.0, 1e6));
-  group.add_setting("--deadline", f.deadline, "Of a round, in virtual seconds; 0: none",
+  group.add_setting("--deadline", f.deadline,
+                    "Of a round, in seconds, virtual ones of simulated clients; 0: none, or 600 on "
+                    "workers",
                     not_negative());
 }
 
@@ -35,8 +37,8 @@ void FederatedFlags::add_to(Command& command) {
   const FlagGroup all(command, "Federated");
   const Option* federated =
       all.add_flag("--federated", given,
-                   "By simulated clients that keep their data; as in the scenario of FedProx, "
-                   "unless flags say otherwise");
+                   "By clients that keep their data: simulated ones, or with --cluster workers "
+                   "that have some; as in the scenario of FedProx, unless flags say otherwise");
   const FlagGroup group(command, "Federated", federated);
   group.add_setting("--strategy", strategy, "fedavg, fedprox, fedadam, fedavgm, median or trimmed",
                     one_of(federated::strategy_names()));
@@ -52,12 +54,30 @@ void FederatedFlags::add_to(Command& command) {
                    positive());
   group.add_option("--target-top1", options.target_top1,
                    "End with the round that reaches this many percent", in_range(0.0, 100.0));
+  group.add_setting("--least", least,
+                    "On workers: clients without whose reports a round changes nothing",
+                    positive());
+  group.add_flag("--secure-sum", secure_sum,
+                 "The server sees the sum of what clients send, and no client's part");
+  group.add_setting("--secure-range", secure_range,
+                    "Of --secure-sum: changes of a weight in a round beyond it are clamped",
+                    positive());
   add_scenario(*this, group);
 }
 
 federated::Options FederatedFlags::resolve(fit::TrainingOptions fit) const {
   return federated::resolve(*this, std::move(fit),
                             [this](const std::string& flag) { return command_->count(flag) > 0; });
+}
+
+Status FederatedFlags::check_for_workers() const {
+  for (const char* flag : {"--clients", "--split", "--classes-per-client", "--stragglers",
+                           "--present", "--leaving", "--step-seconds", "--slowest"}) {
+    if (command_->count(flag) > 0) {
+      return invalid(std::string(flag) + " is for simulated clients, not for workers");
+    }
+  }
+  return {};
 }
 
 }  // namespace shoal::cli

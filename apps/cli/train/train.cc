@@ -25,7 +25,8 @@ Examples:
   shoal train zoo:mlp --data mnist --format idx -o mlp.onnx --resume    go on after an interruption
   shoal train zoo:lenet5 --data mnist --format idx --dp-noise 1.1 --dp-clip 1 --batch 256 -o private.onnx
   shoal train zoo:lenet5 --data mnist --format idx --cluster --steps 500 --batch 128 -o lenet.onnx
-  shoal train zoo:logistic --data mnist --format idx --federated --strategy fedprox    1,000 simulated clients)";
+  shoal train zoo:logistic --data mnist --format idx --federated --strategy fedprox    1,000 simulated clients
+  shoal train zoo:lenet5 --federated --cluster --rounds 20 --secure-sum -o lenet.onnx    clients are workers with --data)";
 
 // In --json; an epsilon that is infinite is null.
 void add(const privacy::PrivacySpent& spent, Json& object) {
@@ -136,8 +137,13 @@ Outcome train(const TrainFlags& flags) {
   if (!together && flags.federated.options.local_steps > 0) {
     return {Exit::kUsage, "--local-steps needs --cluster or --federated"};
   }
-  if (!flags.together.network.empty()) return train_on_cluster(flags);
+  const bool has_data = flags.federated.given && !flags.together.network.empty();  // on workers
+  if (!has_data && flags.options.data.empty()) return {Exit::kUsage, "--data is required"};
+  if (!flags.options.data.empty() && flags.options.format.empty()) {
+    return {Exit::kUsage, "--format is required"};
+  }
   if (flags.federated.given) return train_federated(flags);
+  if (!flags.together.network.empty()) return train_on_cluster(flags);
   if (flags.options.out.empty()) return {Exit::kUsage, "--out is required"};
   SHOAL_OR_EXIT(const fit::TrainingOptions options, Exit::kUsage, flags.resolve());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));

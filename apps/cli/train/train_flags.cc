@@ -168,7 +168,7 @@ void TrainFlags::add_recipe_to(Command& command, Source source) {
   } else {
     model.add_to(command, required, /*learns=*/true);
   }
-  add_data(*this, command, required);
+  add_data(*this, command, required && source != Source::kWorkersToo);
   command.add_setting("--epochs", options.epochs, "How often to go through the data",
                       in_range(1, 1 << 20));
   command.add_setting("--batch", options.batch, "Images per step", in_range(1, 4096));
@@ -182,7 +182,7 @@ void TrainFlags::add_recipe_to(Command& command, Source source) {
 }
 
 void TrainFlags::add_to(Command& command) {
-  add_recipe_to(command);
+  add_recipe_to(command, Source::kWorkersToo);
   command.add_option("--patience", options.patience,
                      "Stop after so many epochs without a better result, and keep the best",
                      in_range(0, 1 << 20));

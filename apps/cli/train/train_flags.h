@@ -38,7 +38,8 @@ struct TrainFlags : config::TrainingSettings {
   void add_to(Command& command);
   // The flags that say how a network learns from which data, and none of the others. Where a recipe
   // may name model and data, no flag has to. kNoModel: the command makes its networks itself.
-  enum class Source { kFlags, kRecipeToo, kNoModel };
+  // kWorkersToo: the data may lie on workers, so that the command asks for it where it does not.
+  enum class Source { kFlags, kRecipeToo, kNoModel, kWorkersToo };
   void add_recipe_to(Command& command, Source source = Source::kFlags);
 
   // All options. Saves the preset if --save-preset was given. Flags and presets override
@@ -46,7 +47,8 @@ struct TrainFlags : config::TrainingSettings {
   Result<fit::TrainingOptions> resolve(const Preprocess& preprocess_before = {}) const;
 };
 
-// By the workers of a cluster together, and by simulated clients, each from its own examples.
+// By the workers of a cluster together, and by clients, each from its own examples: simulated ones,
+// or workers that have data.
 Outcome train_on_cluster(const TrainFlags& flags);
 Outcome train_federated(const TrainFlags& flags);
 

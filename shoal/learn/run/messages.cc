@@ -2,114 +2,15 @@
 // bytes, little-endian as every processor that Shoal runs on; bytes and names behind their length.
 #include "shoal/learn/run/messages.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "shoal/base/limits.h"
 #include "shoal/base/overloaded.h"
+#include "shoal/learn/run/message_bytes.h"
 
 namespace shoal::learn {
 namespace {
 
-constexpr size_t kMostTensors = 1 << 16;
 constexpr double kMostSeconds = 1e6;  // of a step
-
-class Writer {
- public:
-  explicit Writer(size_t kind) { bytes_.push_back(static_cast<std::byte>(kind)); }
-  template <class T>
-  Writer& put(T x) {
-    static_assert(sizeof(T) == 8);
-    return put(std::as_bytes(std::span(&x, 1)));
-  }
-  Writer& put(std::span<const std::byte> bytes) {
-    const size_t at = bytes_.size();
-    bytes_.resize(at + bytes.size());
-    std::ranges::copy(bytes, bytes_.begin() + static_cast<int64_t>(at));
-    return *this;
-  }
-  Writer& put_long(std::span<const std::byte> bytes) {
-    return put(static_cast<uint64_t>(bytes.size())).put(bytes);
-  }
-  std::vector<std::byte> take() { return std::move(bytes_); }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
-// After the first field that is not there, all are zero, and ok() is false.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : left_(bytes) {}
-  template <class T>
-  T get() {
-    static_assert(sizeof(T) == 8);
-    T x{};
-    const std::span<const std::byte> from = get_bytes(sizeof(T));
-    if (!from.empty()) std::memcpy(&x, from.data(), sizeof(T));
-    return x;
-  }
-  std::span<const std::byte> get_bytes(uint64_t count) {
-    if (count > left_.size()) ok_ = false;
-    if (!ok_) return {};
-    const auto bytes = left_.first(count);
-    left_ = left_.subspan(count);
-    return bytes;
-  }
-  std::span<const std::byte> get_long() { return get_bytes(get<uint64_t>()); }
-  void refuse() { ok_ = false; }
-  bool ok() const { return ok_; }
-  bool is_done() const { return ok_ && left_.empty(); }
-
- private:
-  std::span<const std::byte> left_;
-  bool ok_ = true;
-};
-
-void put_tensors(Writer& writer, const std::map<std::string, Tensor>& tensors) {
-  writer.put(static_cast<uint64_t>(tensors.size()));
-  for (const auto& [name, tensor] : tensors) {
-    writer.put_long(std::as_bytes(std::span(name)));
-    writer.put(static_cast<uint64_t>(tensor.dtype()));
-    writer.put(static_cast<uint64_t>(tensor.shape().rank()));
-    for (const int64_t dim : tensor.shape()) writer.put(dim);
-    writer.put(tensor.bytes());
-  }
-}
-
-// Trainers have tensors of these types only. The size is checked before memory is taken: it must be
-// the size of bytes that are there.
-Tensor get_tensor(Reader& reader) {
-  const auto dtype = reader.get<uint64_t>();
-  const auto rank = reader.get<uint64_t>();
-  const bool is_known =
-      dtype == static_cast<uint64_t>(DType::kF32) || dtype == static_cast<uint64_t>(DType::kI64);
-  if (!is_known || rank > Shape::kMaxRank) reader.refuse();
-  TensorType type{static_cast<DType>(dtype), {}};
-  for (uint64_t i = 0; reader.ok() && i < rank; ++i) type.shape.push_back(reader.get<int64_t>());
-  if (reader.ok() && !check(type).ok()) reader.refuse();
-  if (!reader.ok()) return {};
-  const std::span<const std::byte> bytes = reader.get_bytes(type.bytes());
-  if (!reader.ok()) return {};
-  Tensor tensor = Tensor::uninitialized(type);
-  std::ranges::copy(bytes, tensor.bytes().begin());
-  return tensor;
-}
-
-std::map<std::string, Tensor> get_tensors(Reader& reader) {
-  std::map<std::string, Tensor> tensors;
-  const auto count = reader.get<uint64_t>();
-  if (count > kMostTensors) reader.refuse();
-  for (uint64_t i = 0; reader.ok() && i < count; ++i) {
-    const std::span<const std::byte> name = reader.get_long();
-    if (name.size() > kLimits.max_name_bytes) reader.refuse();
-    Tensor tensor = get_tensor(reader);
-    tensors[std::string(reinterpret_cast<const char*>(name.data()), name.size())] =
-        std::move(tensor);
-  }
-  return tensors;
-}
 
 StatisticsUse get_statistics(Reader& reader) {
   const auto use = StatisticsUse::from_number(reader.get<int64_t>());
@@ -122,14 +23,6 @@ std::vector<std::byte> copied(std::span<const std::byte> bytes) {
 }
 
 Status corrupt_message() { return Status(Code::kCorrupt, "a message that cannot be read"); }
-
-// The kind is taken from the bytes.
-size_t kind_of(std::span<const std::byte>& bytes) {
-  if (bytes.empty()) return static_cast<size_t>(-1);
-  const auto kind = static_cast<size_t>(bytes[0]);
-  bytes = bytes.subspan(1);
-  return kind;
-}
 
 template <class Message>
 Result<Message> whole(const Reader& reader, Message message) {
