@@ -5,6 +5,8 @@
 #include <latch>
 #include <numeric>
 
+#include "shoal/base/run_alone.h"
+
 namespace shoal {
 namespace {
 
@@ -105,6 +107,16 @@ TEST(ThreadPool, LeavesTheCoresToOtherCallers) {
   });
   done.count_down();
   second.join();
+}
+
+TEST(ThreadPool, LeavesThoseWhoWantToBeAlone) {
+  ThreadPool pool(3);
+  {
+    const RunAlone alone;
+    pool.parallel_for(1000, [](int64_t, int slot) { EXPECT_EQ(slot, 0); });
+  }
+  std::latch all_here(3);
+  pool.parallel_for(3, [&](int64_t, int) { all_here.arrive_and_wait(); });
 }
 
 TEST(ThreadPool, PinnedThreadsWork) {

@@ -1,13 +1,13 @@
 // The gRPC door: a library that open_grpc_door() of serve loads.
 //
-// gRPC calls us on threads of its own, which are few. They translate messages, refuse what would be
-// refused anyway, and hand the rest to threads of the server that may compute. Requests of a stream
-// are answered one after another, so that a client cannot have more on its way than it reads.
+// One thread does what gRPC has to do. It translates messages, refuses what would be refused
+// anyway, answers what takes no longer than to wake another thread would be worth, and hands the
+// rest to threads of the server that may compute. Requests of a stream are answered one after
+// another, so that a client cannot have more on its way than it reads.
 #include "shoal/serve/engine/door.h"
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
@@ -16,12 +16,15 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "inference.grpc.pb.h"
+#include "shoal/grpc/calls.h"
+#include "shoal/grpc/health.h"
 #include "shoal/grpc/messages.h"
 #include "shoal/net/address.h"
 
@@ -33,8 +36,8 @@ using serve::Backend;
 using serve::InferResult;
 using serve::KeyUse;
 using serve::ModelName;
-using Context = ::grpc::CallbackServerContext;
-using Unary = ::grpc::ServerUnaryReactor;
+using Context = ::grpc::ServerContext;
+using Service = inference::GRPCInferenceService::AsyncService;
 using SteadyClock = std::chrono::steady_clock;
 using SystemClock = std::chrono::system_clock;
 
@@ -68,239 +71,317 @@ uint32_t priority_of(const serve::InferRequest& request) {
   return request.priority == 0 ? serve::kUsualPriority : request.priority;
 }
 
-// Calls `done` once, now or on another thread.
-void infer(Backend& backend, const inference::ModelInferRequest& message, const Asker& asker,
-           std::function<void(InferResult)> done) {
-  auto request = parse(message);
-  if (!request.ok()) return done({request.status(), std::nullopt, {}});
-  auto refusal = backend.refusal(message.model_name(), asker.client, priority_of(*request));
-  if (refusal) return done(*std::move(refusal));
-  backend.post([&backend, request = *std::move(request), asker, done = std::move(done),
-                model = ModelName{message.model_name(), message.model_version()}] {
-    backend.infer(model, request, asker, done);
-  });
-}
+// What all calls share.
+struct Hall {
+  Backend& backend;
+  Service service{};
+  std::unique_ptr<CallQueue> queue{};
+  std::atomic<bool> ends = false;  // inferences are refused, so that clients ask another server
 
-void cancel(Backend& backend, std::stop_source& stop) {
-  stop.request_stop();
-  backend.post([&backend] { backend.cancel_stopped(); });  // which may compute
-}
-
-// One request. It deletes itself.
-class InferCall final : public Unary {
- public:
-  InferCall(Backend& backend, Context& context, const inference::ModelInferRequest& request,
-            inference::ModelInferResponse& response, uint64_t client)
-      : backend_(backend), context_(context), response_(response) {
-    Asker asker{client, SteadyClock::now(), std::nullopt, stop_.get_token()};
-    if (context.deadline() != SystemClock::time_point::max()) {
-      asker.timeout = std::max(context.deadline() - SystemClock::now(), SystemClock::duration(0));
+  // Calls `done` once, now or on another thread. Takes the tensors out of the message. REQUIRES: it
+  // is called on the thread that serves.
+  void infer(inference::ModelInferRequest& message, Asker asker,
+             std::function<void(InferResult)> done) {
+    auto request = parse(message);
+    if (!request.ok()) return done({request.status(), std::nullopt, {}});
+    auto refusal = backend.refusal(message.model_name(), asker.client, priority_of(*request));
+    if (refusal) return done(*std::move(refusal));
+    ModelName model{message.model_name(), message.model_version()};
+    if (!queue->is_crowded() && backend.is_quick(model.name)) {
+      asker.is_passing = true;
+      return backend.infer(model, *request, asker, std::move(done));
     }
-    infer(backend, request, asker, [this](const InferResult& result) { answer(result); });
+    backend.post([this, request = *std::move(request), asker = std::move(asker),
+                  done = std::move(done),
+                  model = std::move(model)] { backend.infer(model, request, asker, done); });
   }
 
-  void OnCancel() override { cancel(backend_, stop_); }
-  void OnDone() override { delete this; }
+  void cancel(std::stop_source& stop) {
+    stop.request_stop();
+    backend.post([this] { backend.cancel_stopped(); });  // which may compute
+  }
+};
+
+// A call with one request and one answer that needs no model.
+template <class Request, class Response>
+class Document final : public Call<Document<Request, Response>> {
+ public:
+  using Writer = ::grpc::ServerAsyncResponseWriter<Response>;
+  using Done = std::function<void(const Status&)>;
+  struct Kind {
+    Hall& hall;
+    void (Service::*wait)(Context*, Request*, Writer*, ::grpc::CompletionQueue*,
+                          ::grpc::ServerCompletionQueue*, void*);
+    std::optional<KeyUse> use;  // nothing: it needs no key
+    // Calls `done` once, now or later.
+    std::function<void(const Request&, Response&, Done done)> answer;
+  };
+
+  explicit Document(std::shared_ptr<const Kind> kind)
+      : Call<Document>(*kind->hall.queue),
+        kind_(std::move(kind)),
+        writer_(&context_),
+        finished_(*this, &Document::on_finished) {}
+
+  void wait(Tag& begun) {
+    ::grpc::ServerCompletionQueue* const queue = this->queue().get();
+    (kind_->hall.service.*kind_->wait)(&context_, &request_, &writer_, queue, queue, &begun);
+  }
+  Document* another() { return new Document(kind_); }
+  void begin() {
+    this->expect(1);
+    ::grpc::Status key;
+    if (kind_->use) {
+      uint64_t client = address_of(context_);
+      key = check_key(kind_->hall.backend, authorization_of(context_), *kind_->use, client);
+    }
+    if (!key.ok()) return writer_.FinishWithError(key, &finished_);
+    kind_->answer(request_, response_, [this](const Status& status) {
+      if (status.ok()) return writer_.Finish(response_, ::grpc::Status::OK, &finished_);
+      writer_.FinishWithError(print(status), &finished_);
+    });
+  }
+
+ private:
+  void on_finished(bool) { this->leave(); }
+
+  const std::shared_ptr<const Kind> kind_;
+  Context context_;
+  Request request_;
+  Response response_;
+  Writer writer_;
+  TagOf<Document> finished_;
+};
+
+// One request for a model.
+class InferCall final : public Call<InferCall> {
+ public:
+  explicit InferCall(Hall& hall)
+      : Call(*hall.queue),
+        hall_(hall),
+        writer_(&context_),
+        finished_(*this, &InferCall::on_finished),
+        gone_(*this, &InferCall::on_gone) {
+    context_.AsyncNotifyWhenDone(&gone_);
+  }
+
+  void wait(Tag& begun) {
+    hall_.service.RequestModelInfer(&context_, &request_, &writer_, queue().get(), queue().get(),
+                                    &begun);
+  }
+  InferCall* another() { return new InferCall(hall_); }
+  void begin() {
+    expect(2);  // that it is finished, and that the client needs it no longer
+    if (hall_.ends) return finish({::grpc::StatusCode::UNAVAILABLE, "the server ends"});
+    uint64_t client = address_of(context_);
+    const ::grpc::Status key =
+        check_key(hall_.backend, authorization_of(context_), KeyUse::kWork, client);
+    if (!key.ok()) return finish(key);
+    Asker asker{client, SteadyClock::now(), std::nullopt, stop_.get_token()};
+    if (context_.deadline() != SystemClock::time_point::max()) {
+      asker.timeout = std::max(context_.deadline() - SystemClock::now(), SystemClock::duration(0));
+    }
+    hall_.infer(request_, std::move(asker), [this](const InferResult& result) { answer(result); });
+  }
 
  private:
   void answer(const InferResult& result) {
-    if (result.status.ok()) print(result.response, response_);
     if (result.retry_after) {
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*result.retry_after);
       context_.AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(wait.count()));
     }
-    Finish(print(result.status));
+    if (!result.status.ok()) return finish(print(result.status));
+    inference::ModelInferResponse response;
+    print(result.response, response);
+    is_answered_ = true;
+    writer_.Finish(response, ::grpc::Status::OK, &finished_);
+  }
+  void finish(const ::grpc::Status& status) {
+    is_answered_ = true;
+    writer_.FinishWithError(status, &finished_);
+  }
+  void on_finished(bool) { leave(); }
+  void on_gone(bool) {
+    if (!is_answered_ && context_.IsCancelled()) hall_.cancel(stop_);
+    leave();
   }
 
-  Backend& backend_;
-  Context& context_;
-  inference::ModelInferResponse& response_;
+  Hall& hall_;
+  Context context_;
+  inference::ModelInferRequest request_;
+  ::grpc::ServerAsyncResponseWriter<inference::ModelInferResponse> writer_;
+  TagOf<InferCall> finished_, gone_;
   std::stop_source stop_;
+  std::atomic<bool> is_answered_ = false;
 };
 
-// A stream of requests. It deletes itself.
-class InferStream final : public ::grpc::ServerBidiReactor<inference::ModelInferRequest,
-                                                           inference::ModelStreamInferResponse> {
+// A stream of requests.
+class InferStream final : public Call<InferStream> {
  public:
-  InferStream(Backend& backend, const Context& context)
-      : backend_(backend),
-        authorization_(authorization_of(context)),
-        address_(address_of(context)) {
-    StartRead(&request_);
+  explicit InferStream(Hall& hall)
+      : Call(*hall.queue),
+        hall_(hall),
+        stream_(&context_),
+        read_(*this, &InferStream::on_read),
+        written_(*this, &InferStream::on_written),
+        finished_(*this, &InferStream::on_finished),
+        gone_(*this, &InferStream::on_gone) {
+    context_.AsyncNotifyWhenDone(&gone_);
   }
 
-  void OnReadDone(bool ok) override {
-    if (!ok) return Finish(::grpc::Status::OK);
-    uint64_t client = address_;
-    const ::grpc::Status key = check_key(backend_, authorization_, KeyUse::kWork, client);
-    if (key.error_code() == ::grpc::StatusCode::UNAUTHENTICATED) return Finish(key);
-    if (!key.ok()) return fail(key.error_message());
-    const Asker asker{client, SteadyClock::now(), std::nullopt, stop_.get_token()};
-    infer(backend_, request_, asker, [this](const InferResult& result) { answer(result); });
+  void wait(Tag& begun) {
+    hall_.service.RequestModelStreamInfer(&context_, &stream_, queue().get(), queue().get(),
+                                          &begun);
   }
-  void OnWriteDone(bool ok) override {
-    if (!ok) return Finish(::grpc::Status::CANCELLED);
-    StartRead(&request_);
+  InferStream* another() { return new InferStream(hall_); }
+  void begin() {
+    expect(2);  // that it is finished, and that the client needs it no longer
+    authorization_ = authorization_of(context_);
+    address_ = address_of(context_);
+    stream_.Read(&request_, &read_);
   }
-  void OnCancel() override { cancel(backend_, stop_); }
-  void OnDone() override { delete this; }
 
  private:
+  void on_read(bool ok) {
+    if (!ok) return stream_.Finish(::grpc::Status::OK, &finished_);
+    uint64_t client = address_;
+    const ::grpc::Status key = check_key(hall_.backend, authorization_, KeyUse::kWork, client);
+    if (key.error_code() == ::grpc::StatusCode::UNAUTHENTICATED) {
+      return stream_.Finish(key, &finished_);
+    }
+    if (!key.ok()) return fail(key.error_message());
+    Asker asker{client, SteadyClock::now(), std::nullopt, stop_.get_token()};
+    hall_.infer(request_, std::move(asker), [this](const InferResult& result) { answer(result); });
+  }
+  void on_written(bool ok) {
+    if (!ok) return stream_.Finish(::grpc::Status::CANCELLED, &finished_);
+    stream_.Read(&request_, &read_);
+  }
+  void on_finished(bool) { leave(); }
+  void on_gone(bool) {
+    if (context_.IsCancelled()) hall_.cancel(stop_);
+    leave();
+  }
+
   void answer(const InferResult& result) {
     if (!result.status.ok()) return fail(std::string(result.status.message()));
-    response_.Clear();
-    print(result.response, *response_.mutable_infer_response());
-    StartWrite(&response_);
+    inference::ModelStreamInferResponse response;
+    print(result.response, *response.mutable_infer_response());
+    stream_.Write(response, &written_);
   }
   void fail(const std::string& why) {
-    response_.Clear();
-    response_.set_error_message(why);
-    response_.mutable_infer_response()->set_id(request_.id());
-    StartWrite(&response_);
+    inference::ModelStreamInferResponse response;
+    response.set_error_message(why);
+    response.mutable_infer_response()->set_id(request_.id());
+    stream_.Write(response, &written_);
   }
 
-  Backend& backend_;
-  const std::string authorization_;
-  const uint64_t address_;
-  std::stop_source stop_;
+  Hall& hall_;
+  Context context_;
+  std::string authorization_;
+  uint64_t address_ = 0;
   inference::ModelInferRequest request_;
-  inference::ModelStreamInferResponse response_;
+  ::grpc::ServerAsyncReaderWriter<inference::ModelStreamInferResponse, inference::ModelInferRequest>
+      stream_;
+  TagOf<InferStream> read_, written_, finished_, gone_;
+  std::stop_source stop_;
 };
 
-class Calls final : public inference::GRPCInferenceService::CallbackService {
- public:
-  explicit Calls(Backend& backend) : backend_(backend) {}
+template <class Request>
+ModelName name_of(const Request& request) {
+  return {request.name(), request.version()};
+}
 
-  Unary* ServerLive(Context* context, const inference::ServerLiveRequest*,
-                    inference::ServerLiveResponse* response) override {
-    response->set_live(true);
-    return finish(*context, ::grpc::Status::OK);
-  }
+// Waits for calls that are answered at once, by answer(request, response).
+template <class Request, class Response, class F>
+void offer(Hall& hall,
+           void (Service::*wait)(Context*, Request*, ::grpc::ServerAsyncResponseWriter<Response>*,
+                                 ::grpc::CompletionQueue*, ::grpc::ServerCompletionQueue*, void*),
+           std::optional<KeyUse> use, const F& answer) {
+  using Call = Document<Request, Response>;
+  const auto then = [answer](const Request& request, Response& response,
+                             const typename Call::Done& done) { done(answer(request, response)); };
+  (new Call(
+       std::make_shared<const typename Call::Kind>(typename Call::Kind{hall, wait, use, then})))
+      ->start();
+}
 
-  Unary* ServerReady(Context* context, const inference::ServerReadyRequest*,
-                     inference::ServerReadyResponse* response) override {
-    response->set_ready(backend_.is_ready());
-    return finish(*context, ::grpc::Status::OK);
-  }
+void offer_documents(Hall& hall) {
+  using namespace inference;  // NOLINT: names of the protocol
+  Backend& backend = hall.backend;
+  offer<ServerLiveRequest, ServerLiveResponse>(hall, &Service::RequestServerLive, std::nullopt,
+                                               [](const auto&, auto& response) {
+                                                 response.set_live(true);
+                                                 return Status();
+                                               });
+  offer<ServerReadyRequest, ServerReadyResponse>(hall, &Service::RequestServerReady, std::nullopt,
+                                                 [&backend](const auto&, auto& response) {
+                                                   response.set_ready(backend.is_ready());
+                                                   return Status();
+                                                 });
+  offer<ServerMetadataRequest, ServerMetadataResponse>(
+      hall, &Service::RequestServerMetadata, KeyUse::kDocument,
+      [&backend](const auto&, auto& response) {
+        response.set_name("shoal");
+        response.set_version(backend.version());
+        for (const char* name : {"model_repository", "statistics"}) response.add_extensions(name);
+        return Status();
+      });
+  offer<ModelReadyRequest, ModelReadyResponse>(
+      hall, &Service::RequestModelReady, KeyUse::kDocument,
+      [&backend](const auto& request, auto& response) {
+        const Status found = backend.metadata(name_of(request)).status();
+        response.set_ready(found.ok() && backend.leads());
+        return found.code() == Code::kUnavailable ? Status() : found;  // not ready, but there
+      });
+  offer<ModelMetadataRequest, ModelMetadataResponse>(
+      hall, &Service::RequestModelMetadata, KeyUse::kDocument,
+      [&backend](const auto& request, auto& response) -> Status {
+        SHOAL_ASSIGN(const serve::ModelMetadata metadata, backend.metadata(name_of(request)));
+        print(metadata, response);
+        return {};
+      });
+  offer<ModelStatisticsRequest, ModelStatisticsResponse>(
+      hall, &Service::RequestModelStatistics, KeyUse::kDocument,
+      [&backend](const auto& request, auto& response) -> Status {
+        SHOAL_ASSIGN(const auto statistics, backend.statistics(name_of(request)));
+        print(statistics, response);
+        return {};
+      });
+}
 
-  Unary* ServerMetadata(Context* context, const inference::ServerMetadataRequest*,
-                        inference::ServerMetadataResponse* response) override {
-    return answer(*context, [&] {
-      response->set_name("shoal");
-      response->set_version(backend_.version());
-      for (const char* name : {"model_repository", "statistics"}) response->add_extensions(name);
-      return Status();
-    });
-  }
-
-  Unary* ModelReady(Context* context, const inference::ModelReadyRequest* request,
-                    inference::ModelReadyResponse* response) override {
-    return answer(*context, [&]() -> Status {
-      const Status found = backend_.metadata(name_of(*request)).status();
-      response->set_ready(found.ok() && backend_.leads());
-      return found.code() == Code::kUnavailable ? Status() : found;  // not ready, but there
-    });
-  }
-
-  Unary* ModelMetadata(Context* context, const inference::ModelMetadataRequest* request,
-                       inference::ModelMetadataResponse* response) override {
-    return answer(*context, [&]() -> Status {
-      SHOAL_ASSIGN(const serve::ModelMetadata metadata, backend_.metadata(name_of(*request)));
-      print(metadata, *response);
-      return {};
-    });
-  }
-
-  Unary* ModelStatistics(Context* context, const inference::ModelStatisticsRequest* request,
-                         inference::ModelStatisticsResponse* response) override {
-    return answer(*context, [&]() -> Status {
-      SHOAL_ASSIGN(const auto statistics, backend_.statistics(name_of(*request)));
-      print(statistics, *response);
-      return {};
-    });
-  }
-
-  Unary* RepositoryIndex(Context* context, const inference::RepositoryIndexRequest* request,
-                         inference::RepositoryIndexResponse* response) override {
-    return answer(*context, [&] {
-      print(backend_.index(request->ready()), *response);
-      return Status();
-    });
-  }
-
-  Unary* RepositoryModelUnload(Context* context,
-                               const inference::RepositoryModelUnloadRequest* request,
-                               inference::RepositoryModelUnloadResponse*) override {
-    return answer(
-        *context, [&] { return backend_.unload(request->model_name()); }, KeyUse::kWork);
-  }
-
-  Unary* RepositoryModelLoad(Context* context, const inference::RepositoryModelLoadRequest* request,
-                             inference::RepositoryModelLoadResponse*) override {
-    uint64_t client = address_of(*context);
-    const ::grpc::Status key =
-        check_key(backend_, authorization_of(*context), KeyUse::kWork, client);
-    if (!key.ok()) return finish(*context, key);
-    Unary* const call = context->DefaultReactor();
-    backend_.load(request->model_name(),
-                  [call](const Status& loaded) { call->Finish(print(loaded)); });
-    return call;
-  }
-
-  Unary* ModelInfer(Context* context, const inference::ModelInferRequest* request,
-                    inference::ModelInferResponse* response) override {
-    if (ends_) return finish(*context, {::grpc::StatusCode::UNAVAILABLE, "the server ends"});
-    uint64_t client = address_of(*context);
-    const ::grpc::Status key =
-        check_key(backend_, authorization_of(*context), KeyUse::kWork, client);
-    if (!key.ok()) return finish(*context, key);
-    return new InferCall(backend_, *context, *request, *response, client);
-  }
-
-  ::grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse>*
-  ModelStreamInfer(Context* context) override {
-    return new InferStream(backend_, *context);
-  }
-
-  // From now on, inferences are refused, so that clients ask another server.
-  void end() { ends_ = true; }
-
- private:
-  template <class Request>
-  static ModelName name_of(const Request& request) {
-    return {request.name(), request.version()};
-  }
-
-  static Unary* finish(Context& context, const ::grpc::Status& status) {
-    Unary* const call = context.DefaultReactor();
-    call->Finish(status);
-    return call;
-  }
-
-  // Clients need a key where the server has keys.
-  template <class F>
-  Unary* answer(Context& context, const F& f, KeyUse use = KeyUse::kDocument) {
-    uint64_t client = address_of(context);
-    const ::grpc::Status key = check_key(backend_, authorization_of(context), use, client);
-    return finish(context, key.ok() ? print(f()) : key);
-  }
-
-  Backend& backend_;
-  std::atomic<bool> ends_ = false;
-};
+void offer_repository(Hall& hall) {
+  using namespace inference;  // NOLINT: names of the protocol
+  Backend& backend = hall.backend;
+  offer<RepositoryIndexRequest, RepositoryIndexResponse>(
+      hall, &Service::RequestRepositoryIndex, KeyUse::kDocument,
+      [&backend](const auto& request, auto& response) {
+        print(backend.index(request.ready()), response);
+        return Status();
+      });
+  offer<RepositoryModelUnloadRequest, RepositoryModelUnloadResponse>(
+      hall, &Service::RequestRepositoryModelUnload, KeyUse::kWork,
+      [&backend](const auto& request, auto&) { return backend.unload(request.model_name()); });
+  using Load = Document<RepositoryModelLoadRequest, RepositoryModelLoadResponse>;
+  const auto load = [&backend](const auto& request, auto&, const Load::Done& done) {
+    backend.load(request.model_name(), done);
+  };
+  (new Load(std::make_shared<const Load::Kind>(
+       Load::Kind{hall, &Service::RequestRepositoryModelLoad, KeyUse::kWork, load})))
+      ->start();
+}
 
 class GrpcDoor final : public serve::Door {
  public:
-  GrpcDoor(Backend& backend, std::string host) : calls_(backend), host_(std::move(host)) {}
+  GrpcDoor(Backend& backend, std::string host) : hall_{backend}, host_(std::move(host)) {}
   ~GrpcDoor() override {
-    if (server_ != nullptr) server_->Shutdown(SystemClock::now());
+    if (server_ != nullptr) shut_down(SystemClock::now());
   }
 
   bool listen(const std::string& port, const serve::DoorOptions& options) {
     constexpr int kHandshake = 10'000, kIdle = 75'000;  // ms, as HTTP has them
     constexpr int kMetadata = 16 * 1024;
     constexpr uint64_t kMost = std::numeric_limits<int>::max();
-    ::grpc::EnableDefaultHealthCheckService(true);
     ::grpc::ServerBuilder builder;
     builder.AddListeningPort(host_ + ":" + port, credentials(options.tls), &port_);
     builder.SetMaxReceiveMessageSize(static_cast<int>(std::min(options.message_bytes, kMost)));
@@ -309,31 +390,51 @@ class GrpcDoor final : public serve::Door {
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshake);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdle);
     builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadata);
-    builder.RegisterService(&calls_);
+    builder.RegisterService(&hall_.service);
+    builder.RegisterService(&health_.service());
+    hall_.queue = std::make_unique<CallQueue>(builder.AddCompletionQueue());
     server_ = builder.BuildAndStart();
-    return server_ != nullptr && port_ != 0;
+    if (server_ == nullptr) {  // nothing was begun
+      hall_.queue->get()->Shutdown();
+      hall_.queue->serve();
+      return false;
+    }
+    offer_documents(hall_);
+    offer_repository(hall_);
+    (new InferCall(hall_))->start();
+    (new InferStream(hall_))->start();
+    health_.start(*hall_.queue);
+    thread_ = std::thread([this] { hall_.queue->serve(); });
+    return port_ != 0;
   }
 
   std::string address() const override { return host_ + ":" + std::to_string(port_); }
 
-  void set_serving(bool is_serving) override {
-    server_->GetHealthCheckService()->SetServingStatus(is_serving);
-  }
+  void set_serving(bool is_serving) override { health_.set_serving(is_serving); }
 
   // gRPC cancels calls that arrive while it shuts down, which clients do not take for the server's
   // end. They are refused for a while before.
   bool drain(serve::Time deadline) override {
     constexpr std::chrono::milliseconds kGrace{500};
     set_serving(false);
-    calls_.end();
+    hall_.ends = true;
     std::this_thread::sleep_until(std::min(deadline, SteadyClock::now() + kGrace));
     const auto left =
         std::chrono::duration_cast<SystemClock::duration>(deadline - SteadyClock::now());
-    server_->Shutdown(SystemClock::now() + left);
+    shut_down(SystemClock::now() + left);
     return SteadyClock::now() < deadline;
   }
 
  private:
+  // Calls that have begun are answered, after the deadline by cancelling them.
+  void shut_down(SystemClock::time_point deadline) {
+    if (!thread_.joinable()) return;
+    health_.end();
+    server_->Shutdown(deadline);
+    hall_.queue->finish();
+    thread_.join();
+  }
+
   static std::shared_ptr<::grpc::ServerCredentials> credentials(const serve::TlsFiles& tls) {
     if (tls.key.empty()) return ::grpc::InsecureServerCredentials();
     ::grpc::SslServerCredentialsOptions options(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
@@ -341,10 +442,12 @@ class GrpcDoor final : public serve::Door {
     return ::grpc::SslServerCredentials(options);
   }
 
-  Calls calls_;
+  Hall hall_;
+  Health health_;
   const std::string host_;
   int port_ = 0;
   std::unique_ptr<::grpc::Server> server_;
+  std::thread thread_;
 };
 
 Result<std::unique_ptr<serve::Door>> open(Backend& backend, const serve::DoorOptions& options) {

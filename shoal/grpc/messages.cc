@@ -67,10 +67,10 @@ Result<TensorType> type_of(const Input& input) {
                           std::span(input.shape().data(), static_cast<size_t>(input.shape_size())));
 }
 
-Result<Tensor> raw_tensor(const TensorType& type, const std::string& raw) {
-  const auto owner = std::make_shared<std::string>(raw);
+Result<Tensor> raw_tensor(const TensorType& type, std::string raw) {
+  const auto owner = std::make_shared<std::string>(std::move(raw));
   const serve::Body body{std::as_bytes(std::span(*owner)), owner, size_t{0}};
-  return serve::BinaryPart(body).take(type, static_cast<int64_t>(raw.size()));
+  return serve::BinaryPart(body).take(type, static_cast<int64_t>(owner->size()));
 }
 
 // Narrow integers travel as wider ones.
@@ -123,11 +123,11 @@ Result<Tensor> typed_tensor(const TensorType& type, const inference::InferTensor
   return invalid("FP16 and BF16 are sent raw");
 }
 
-Result<Tensor> parse_input(const Input& input, const std::string* raw) {
+Result<Tensor> parse_input(const Input& input, std::string* raw) {
   SHOAL_ASSIGN(const TensorType type, type_of(input));
   if (raw == nullptr) return typed_tensor(type, input.contents());
   if (input.has_contents()) return invalid("it has contents, and raw contents too");
-  return raw_tensor(type, *raw);
+  return raw_tensor(type, std::move(*raw));
 }
 
 template <class Tensors>
@@ -179,7 +179,7 @@ void print(const serve::BatchTotals& totals, Message& message) {
 
 }  // namespace
 
-Result<serve::InferRequest> parse(const inference::ModelInferRequest& message) {
+Result<serve::InferRequest> parse(inference::ModelInferRequest& message) {
   serve::InferRequest request;
   request.id = message.id();
   request.binary_outputs = true;
@@ -194,7 +194,7 @@ Result<serve::InferRequest> parse(const inference::ModelInferRequest& message) {
   }
   for (int i = 0; i < message.inputs_size(); ++i) {
     const Input& input = message.inputs(i);
-    auto tensor = parse_input(input, raw > 0 ? &message.raw_input_contents(i) : nullptr);
+    auto tensor = parse_input(input, raw > 0 ? message.mutable_raw_input_contents(i) : nullptr);
     if (!tensor.ok()) return tensor.status().at("input " + printable(input.name(), 64));
     request.inputs.push_back({input.name(), *std::move(tensor), true});
   }

@@ -13,9 +13,10 @@
 
 namespace shoal::grpc_door {
 
-// Elements are in raw_input_contents, for all inputs, or in `contents`. Tensors are copies. Fails
-// with kInvalidArgument, and with kUnsupported for tensors of BYTES.
-Result<serve::InferRequest> parse(const inference::ModelInferRequest& message);
+// Elements are in raw_input_contents, for all inputs, or in `contents`. Tensors take raw contents
+// out of the message, and copy others. Fails with kInvalidArgument, and with kUnsupported for
+// tensors of BYTES.
+Result<serve::InferRequest> parse(inference::ModelInferRequest& message);
 
 // With raw_output_contents always, as Triton answers.
 void print(const serve::InferResponse& response, inference::ModelInferResponse& message);

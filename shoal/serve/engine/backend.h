@@ -29,6 +29,7 @@ struct Asker {
   Time arrived{};
   std::optional<Duration> timeout;  // beside the one that the request sets
   std::stop_token cancel;           // nobody waits for the answer any more
+  bool is_passing = false;          // the calling thread is not to compute for others
 };
 
 struct InferResult {
@@ -60,6 +61,9 @@ class Backend {
   // How a request that came now would be refused: see Engine::refusal().
   virtual std::optional<InferResult> refusal(const std::string& model, uint64_t client,
                                              uint32_t priority) = 0;
+  // Whether a request for the model that came now would be answered at once, in less time than it
+  // takes to be worth another thread.
+  virtual bool is_quick(const std::string& model) const = 0;
   // Calls `done` once, now or later. May compute meanwhile, on this thread and for others.
   virtual void infer(const ModelName& model, const InferRequest& request, const Asker& asker,
                      std::function<void(InferResult)> done) = 0;

@@ -68,8 +68,13 @@ void tell(const std::function<void(Outcome)>& done, Outcome outcome) try {
 
 }  // namespace
 
-Engine::Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake)
-    : device_(device), options_(options), wake_(std::move(wake)), scheduler_(options.slots) {}
+Engine::Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake,
+               std::function<void(Duration)> busy)
+    : device_(device),
+      options_(options),
+      wake_(std::move(wake)),
+      busy_(std::move(busy)),
+      scheduler_(options.slots) {}
 
 void Engine::add(ModelSource source) {
   const std::string name = source.name;
@@ -218,9 +223,18 @@ std::optional<Outcome> Engine::refusal(const std::string& name, uint64_t client,
   return Outcome{std::move(admission.status), admission.retry_after, {}, {}};
 }
 
+bool Engine::is_quick(const std::string& name) const {
+  const Lock lock(mutex_);
+  const auto it = models_.find(name);
+  if (it == models_.end() || it->second.model == nullptr) return false;
+  const auto expected = scheduler_.expected(it->second.number);
+  return expected && *expected <= kQuick;
+}
+
 bool Engine::submit(const std::shared_ptr<ServedModel>& model, Job& job) {
   const int64_t items = model->batch_items(job.inputs);
   const Time deadline = job.arrived + job.timeout.value_or(options_.max_time);
+  const bool is_passing = job.is_passing;
   std::vector<Finished> finished;
   Lock lock(mutex_);
   Entry& entry = *find_entry(model->source().name);
@@ -249,7 +263,7 @@ bool Engine::submit(const std::shared_ptr<ServedModel>& model, Job& job) {
     refuse(std::move(waiting), admission.status, &ModelStatistics::refused, finished);
     if (later) finished.back().outcome.retry_after = admission.retry_after;
   }
-  pump(lock, finished);
+  pump(lock, finished, is_passing);
   return true;
 }
 
@@ -274,7 +288,8 @@ void Engine::pump() {
   pump(lock, finished);
 }
 
-void Engine::pump(Lock& lock, std::vector<Finished>& finished) {
+// Where a thread leaves others waiting, it has another one woken for them.
+void Engine::pump(Lock& lock, std::vector<Finished>& finished, bool one_batch) {
   for (;;) {
     const SchedulerDecision decision = scheduler_.next(Clock::now());
     for (uint64_t id : decision.late) {
@@ -289,6 +304,7 @@ void Engine::pump(Lock& lock, std::vector<Finished>& finished) {
     }
     if (decision.batch.empty()) break;
     run_batch(lock, decision);
+    if (one_batch) break;
   }
   if (!draining_.empty()) forget_idle();
   const Time wake = scheduler_.wake();
@@ -299,6 +315,7 @@ void Engine::run_batch(Lock& lock, const SchedulerDecision& decision) {
   std::vector<Waiting> batch;
   for (uint64_t id : decision.batch) batch.push_back(take(id));
   lock.unlock();
+  if (busy_) busy_(decision.expected);
   const Time begin = Clock::now();
   RequestOptions options;
   options.deadline = batch[0].deadline;

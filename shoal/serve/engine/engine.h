@@ -32,6 +32,9 @@ struct EngineOptions {
   Duration max_time = std::chrono::seconds(60);  // for a request that sets no limit
 };
 
+// What may run on a thread that others wait for: some times what it takes to wake another one.
+inline constexpr Duration kQuick = std::chrono::microseconds(300);
+
 // How a request ended.
 struct Outcome {
   Status status;
@@ -48,6 +51,7 @@ struct Job {
   std::optional<Duration> timeout;
   Wish wish = {};  // heeded by models with exits
   std::stop_token cancel;
+  bool is_passing = false;  // the thread that submits it runs one batch at most
   // Called once, on any thread that calls the engine.
   std::function<void(Outcome)> done;
 };
@@ -55,8 +59,11 @@ struct Job {
 // Thread-safe.
 class Engine {
  public:
-  // `wake` is told when pump() has to be called at the latest; on any thread, under a lock.
-  Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake);
+  // `wake` is told when pump() has to be called at the latest; on any thread, under a lock. `busy`,
+  // which may be null, is told before each batch how long it should take, 0 if that is not known,
+  // on the thread that runs it.
+  Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake,
+         std::function<void(Duration)> busy = nullptr);
 
   // Names that may be loaded. REQUIRES: names are different.
   void add(ModelSource source);
@@ -78,6 +85,8 @@ class Engine {
   // client and priority alone: whoever reads it may spare himself the rest. It is counted as a
   // request then. Nothing if it may be submitted, or if the model is not loaded.
   std::optional<Outcome> refusal(const std::string& name, uint64_t client, uint32_t priority);
+  // Whether a request of one item that came now would run at once and take no longer than kQuick.
+  bool is_quick(const std::string& name) const;
   // Answers the request now or later. False, with `job` as it was, if the name has another model
   // since find() gave `model`.
   bool submit(const std::shared_ptr<ServedModel>& model, Job& job);
@@ -111,7 +120,7 @@ class Engine {
   Waiting take(uint64_t id);
   void refuse(Waiting waiting, Status status, uint64_t ModelStatistics::*reason,
               std::vector<Finished>& finished);
-  void pump(Lock& lock, std::vector<Finished>& finished);
+  void pump(Lock& lock, std::vector<Finished>& finished, bool one_batch = false);
   void run_batch(Lock& lock, const SchedulerDecision& decision);
   // The statistics of a batch that ran. REQUIRES: the mutex is locked.
   static void count(const std::vector<Waiting>& batch, const Status& status, int64_t items,
@@ -121,6 +130,7 @@ class Engine {
   Device& device_;
   const EngineOptions options_;
   const std::function<void(Time)> wake_;
+  const std::function<void(Duration)> busy_;
   std::mutex loading_;  // one model at a time
   mutable std::mutex mutex_;
   std::map<std::string, Entry> models_;

@@ -16,7 +16,9 @@ using Clock = std::chrono::steady_clock;
 class EngineTest : public ::testing::Test {
  protected:
   void start(const EngineOptions& options) {
-    engine_ = std::make_unique<Engine>(*device_, options, [](Time) {});
+    engine_ = std::make_unique<Engine>(
+        *device_, options, [this](Time time) { woken_ = time; },
+        [this](Duration expected) { expected_.push_back(expected); });
     ModelSource source = *parse_model_source("zoo:digits");
     source.max_batch = 4;
     engine_->add(source);
@@ -52,6 +54,8 @@ class EngineTest : public ::testing::Test {
   std::mt19937 rng_{1};
   std::unique_ptr<Device> device_ = make_reference_device();
   std::unique_ptr<Engine> engine_;
+  Time woken_ = kNever;             // when pump() is to be called
+  std::vector<Duration> expected_;  // of batches
 };
 
 TEST_F(EngineTest, AnswersABatchAsItAnswersEachAlone) {
@@ -85,6 +89,25 @@ TEST_F(EngineTest, AnswersAtOnceWhereItCan) {
   EXPECT_EQ((*outcome)->outputs[0].shape(), Shape({1, 10}));
   EXPECT_EQ(statistics().success.count, 1u);
   EXPECT_EQ(statistics().executions, 1u);
+}
+
+TEST_F(EngineTest, KeepsAThreadThatPassesForOneBatchOnly) {
+  start({});
+  std::vector<std::shared_ptr<std::optional<Outcome>>> others;
+  Job job;
+  job.is_passing = true;
+  job.done = [&](const Outcome&) {
+    EXPECT_FALSE(engine_->is_quick("digits"));  // its slot is taken
+    for (int i = 0; i < 6; ++i) others.push_back(submit({}));
+  };
+  EXPECT_TRUE(submit(std::move(job))->has_value());
+  for (const auto& other : others) EXPECT_FALSE(other->has_value());
+  EXPECT_LE(woken_, Clock::now());  // for the others
+  engine_->pump();
+  for (const auto& other : others) EXPECT_TRUE(other->has_value());
+  ASSERT_EQ(expected_.size(), 3u);  // of 1, 4 and 2 items
+  for (const Duration expected : expected_) EXPECT_GT(expected, Duration(0));
+  EXPECT_FALSE(engine_->is_quick("none"));
 }
 
 TEST_F(EngineTest, RefusesWhoDoesNotFitAndSaysWhen) {

@@ -90,6 +90,7 @@ Job job_of(const Asker& asker) {
   job.arrived = asker.arrived;
   job.timeout = asker.timeout;
   job.cancel = asker.cancel;
+  job.is_passing = asker.is_passing;
   return job;
 }
 

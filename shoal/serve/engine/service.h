@@ -55,6 +55,7 @@ class Service final : public Backend {
   KeyCheck check_key(std::string_view authorization, KeyUse use, uint64_t address) override;
   std::optional<InferResult> refusal(const std::string& model, uint64_t client,
                                      uint32_t priority) override;
+  bool is_quick(const std::string& model) const override { return engine_.is_quick(model); }
   void infer(const ModelName& model, const InferRequest& request, const Asker& asker,
              std::function<void(InferResult)> done) override;
   void cancel_stopped() override { engine_.cancel_stopped(); }

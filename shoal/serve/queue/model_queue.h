@@ -90,6 +90,8 @@ class ModelQueue {
   Time wake(bool may_run) const;
 
   size_t waiting() const { return requests_.size(); }
+  // What a batch should take; 0: it is not known. REQUIRES: items > 0
+  Duration expected(int64_t items) const { return times_.of(items); }
 
  private:
   Duration until_begin(size_t ahead) const;

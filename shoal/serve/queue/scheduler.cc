@@ -57,6 +57,7 @@ SchedulerDecision Scheduler::next(Time now) {
     if (one.batch.empty()) continue;
     all.batch = std::move(one.batch);
     all.items = one.items;
+    all.expected = entry.queue.expected(one.items);
     all.model = latest_ = model;
     ++entry.running;
     --free_slots_;
@@ -82,6 +83,15 @@ Time Scheduler::wake() const {
     first = std::min(first, entry.queue.wake(free_slots_ > 0));
   }
   return first;
+}
+
+std::optional<Duration> Scheduler::expected(uint64_t model) const {
+  const auto it = models_.find(model);
+  if (it == models_.end() || free_slots_ == 0 || it->second.queue.waiting() > 0) {
+    return std::nullopt;
+  }
+  const Duration took = it->second.queue.expected(1);
+  return took > Duration(0) ? std::optional(took) : std::nullopt;
 }
 
 size_t Scheduler::waiting(uint64_t model) const {

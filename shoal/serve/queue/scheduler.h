@@ -16,6 +16,7 @@ struct SchedulerDecision {
   std::vector<uint64_t> batch;  // requests of one model to run now, on a slot; empty: none
   uint64_t model = 0;
   int64_t items = 0;
+  Duration expected{0};  // that the batch takes; 0: it is not known
 };
 
 // Not thread-safe.
@@ -46,6 +47,9 @@ class Scheduler {
   Time wake() const;
 
   size_t waiting(uint64_t model) const;
+  // What a request of one item should take if it came now and could run at once. Nothing if it
+  // could not, or if that is not known.
+  std::optional<Duration> expected(uint64_t model) const;
 
  private:
   struct Entry {

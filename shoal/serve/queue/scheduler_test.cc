@@ -176,6 +176,22 @@ TEST(Scheduler, LetsModelsTakeTurns) {
   EXPECT_EQ(scheduler.admit(3, {.id = 9}, Time{}).status.code(), Code::kNotFound);
 }
 
+TEST(Scheduler, KnowsWhatARequestTakesThatRunsAtOnce) {
+  Scheduler scheduler(1);
+  scheduler.add(1, {});
+  EXPECT_EQ(scheduler.expected(1), std::nullopt);  // nothing ran yet
+  EXPECT_EQ(scheduler.expected(2), std::nullopt);  // there is no such model
+  scheduler.learn(1, 1, milliseconds(3));
+  EXPECT_EQ(scheduler.expected(1), milliseconds(3));
+  scheduler.admit(1, {.id = 1}, Time{});
+  EXPECT_EQ(scheduler.expected(1), std::nullopt);  // another one waits
+  const SchedulerDecision decision = scheduler.next(Time{});
+  EXPECT_EQ(decision.expected, milliseconds(3));
+  EXPECT_EQ(scheduler.expected(1), std::nullopt);  // the only slot is taken
+  scheduler.ended(1, 1, std::nullopt);
+  EXPECT_EQ(scheduler.expected(1), milliseconds(3));
+}
+
 // Ten times as many requests as one slot can answer, each to be answered within 50 ms: most are
 // refused, and the slot answers as many in time as it can.
 TEST(Scheduler, KeepsAnsweringInTimeInOverload) {
