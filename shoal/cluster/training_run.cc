@@ -247,6 +247,7 @@ class Runner {
       post_.flush();
       options_.begins();
       merged_ = Clock::now();
+      step_traffic_ = {coordinator_.traffic(), example_bytes_};
       begun_ = true;
     }
     const learn::AssignMessage& task = *letter.assigned;
@@ -266,6 +267,7 @@ class Runner {
       case Kind::kReady:
         ++result_.joined_again;
         hub_.join(event.worker, Clock::now());
+        note_devices();
         options_.on_return(event.worker);
         return {};
       case Kind::kReport:
@@ -276,11 +278,26 @@ class Runner {
         is_disturbed_ = options_.repeats;
         has_.erase(event.worker);
         hub_.lose(event.worker, Clock::now());
+        note_devices();
         return {};
       case Kind::kBack:
         return teach(event.worker);
     }
     return {};
+  }
+
+  void note_devices() const { options_.on_moment({.step = {.step = hub_.step()}, .hub = hub_}); }
+
+  // What has travelled since the step before. A connection that is lost takes its count with it.
+  void count_traffic(learn::StepFacts& facts) {
+    const net::Traffic now = coordinator_.traffic();
+    const auto [before, examples_before] = std::exchange(step_traffic_, {now, example_bytes_});
+    const auto since = [](uint64_t then, uint64_t count) {
+      return static_cast<double>(count - std::min(then, count));
+    };
+    const double examples = example_bytes_ - examples_before;
+    facts.sent_bytes = std::max(since(before.sent, now.sent) - examples, 0.0);
+    facts.received_bytes = since(before.received, now.received);
   }
 
   // After the first step, what was deployed before it is out of the figures.
@@ -294,6 +311,10 @@ class Runner {
         examples_before_ = example_bytes_;
       }
       const int64_t number = result_.first_step + static_cast<int64_t>(step);
+      learn::StepFacts facts{
+          .step = number, .loss = hub_.losses()[step], .seconds = result_.step_seconds.back()};
+      count_traffic(facts);
+      options_.on_moment({.is_step = true, .step = facts, .hub = hub_});
       options_.on_step(number, hub_.losses()[step]);
       const int64_t next = (number + 1) * lesson_.exchange.local_steps;
       for (auto& [worker, places] : has_) {
@@ -317,6 +338,7 @@ class Runner {
   std::map<int, std::set<std::pair<int64_t, int64_t>>> has_;  // examples that workers were sent
   double example_bytes_ = 0, examples_before_ = 0;
   net::Traffic traffic_before_;
+  std::pair<net::Traffic, double> step_traffic_;  // and bytes of examples, before this step
   TrainingRun result_;
   Reviver reviver_;  // last: its thread uses the rest
 };

@@ -21,9 +21,17 @@
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/lesson.h"
 #include "shoal/learn/run/hub_session.h"
+#include "shoal/learn/run/run_record.h"
 #include "shoal/learn/run/worker_session.h"
 
 namespace shoal::cluster {
+
+// A run at the end of a step, or when a worker is lost or there again.
+struct TrainingMoment {
+  bool is_step = false;
+  learn::StepFacts step = {};  // that has ended, or is computed
+  const learn::HubSession& hub;
+};
 
 struct TrainingRunOptions {
   learn::HubOptions hub = {};
@@ -48,6 +56,7 @@ struct TrainingRunOptions {
   std::chrono::milliseconds retry_interval{200};
   std::function<void()> begins = [] {};  // the first step does: all that was deployed is there
   std::function<void(int64_t step, double loss)> on_step = [](int64_t, double) {};  // is done
+  std::function<void(const TrainingMoment&)> on_moment = [](const TrainingMoment&) {};
   std::function<void(int worker)> on_return = [](int) {};  // one that was lost learns again
   std::function<bool()> cancelled = [] { return false; };  // asked after every step: it ends
 };

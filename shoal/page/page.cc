@@ -4,6 +4,7 @@
 
 #include "shoal/base/number_text.h"
 #include "shoal/page/assets.h"
+#include "shoal/page/legend.h"
 #include "shoal/page/markup.h"
 
 namespace shoal::page {
@@ -60,17 +61,18 @@ std::string polyline(const Curve& curve, const Range& range, size_t colour) {
          points + "\"/>\n";
 }
 
+}  // namespace
+
 std::string legend(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
   std::string text = "<ul class=\"legend\">";
   for (size_t i = 0; i < names.size(); ++i) {
     text += "<li><svg viewBox=\"0 0 8 8\" aria-hidden=\"true\"><circle class=\"f" +
-            std::to_string(i + 1) + "\" cx=\"4\" cy=\"4\" r=\"4\"/></svg>" + escaped(names[i]) +
+            std::to_string(i % 8 + 1) + "\" cx=\"4\" cy=\"4\" r=\"4\"/></svg>" + escaped(names[i]) +
             "</li>";
   }
   return text + "</ul>\n";
 }
-
-}  // namespace
 
 // The policy lets nothing in, in case a name that came from a file was not escaped somewhere.
 std::string html_page(std::string_view title, const std::string& body) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace shoal::page {
@@ -50,6 +51,30 @@ struct Curve {
 // At most two curves, one after the other, in a plot from 1 to the last step. REQUIRES: every curve
 // has points.
 std::string plot(std::string_view title, std::string_view steps, std::span<const Curve> curves);
+
+// The distance of the lines of a scale of this length: 1, 2 or 5 times a power of ten, such that
+// there are 5 to 12. REQUIRES: length > 0.
+double scale_step(double length);
+
+// One curve of a plot over time: moments, which ascend, and a number for each.
+struct TimeCurve {
+  std::string name;
+  std::vector<double> seconds, values;
+};
+// At most three curves over one time, which begins at 0 and is told in seconds, minutes or hours.
+// kFromZero: the scale of numbers begins at 0, too. Numbers beyond a billion are left out.
+// REQUIRES: every curve has points.
+enum class Scale { kFitting, kFromZero };
+std::string time_plot(std::string_view title, std::span<const TimeCurve> curves, Scale scale);
+// Parts of a whole over time, one above the other, in colours that repeat after eight. They are
+// positive and add up to 1 or less. REQUIRES: curves are not empty and have the same moments.
+std::string share_plot(std::string_view title, std::span<const TimeCurve> curves);
+// For every name a bar of when it was there, from 0 to the end.
+struct Presence {
+  std::string name;
+  std::vector<std::pair<double, double>> spans;  // in seconds
+};
+std::string presence_plot(std::string_view title, std::span<const Presence> all, double seconds);
 
 // A network by cost and accuracy.
 struct CostPoint {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "shoal/base/number_text.h"
 #include "shoal/page/markup.h"
@@ -84,10 +83,7 @@ class Picture {
                   (is_stream() ? "request" : "segment") +
                   "); lower bar: sends (red), receives (brown)",
               " class=\"soft\"");
-    const double power = std::pow(10, std::floor(std::log10(seconds_ / 5)));
-    const double step = seconds_ / 5 > 5 * power   ? 5 * power
-                        : seconds_ / 5 > 2 * power ? 2 * power
-                                                   : power;
+    const double step = page::scale_step(seconds_);
     for (double time = 0; time <= seconds_; time += step) {
       text_ += "<path class=\"grid\" d=\"M" + fixed(x(time), 2) + " " + fixed(kTop - 4, 2) + "V" +
                fixed(bottom(), 2) + "\"/>\n";

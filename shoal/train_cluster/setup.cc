@@ -112,10 +112,16 @@ Result<learn::MicroBatch> Setup::examples(int64_t step, int64_t number) {
                            {part_of(batch->labels, number, count)}};
 }
 
-Result<fit::Evaluation> Setup::evaluate(Device& device, const Graph& trained) const {
+Result<fit::Evaluation> Setup::evaluate(Device& device, const Graph& trained, size_t most) const {
   fit::TrainingOptions by_micro = options_.fit;
   by_micro.batch >>= options_.levels;
-  const Batches held_out(*data_.held_out, fit::images_for(network_, options_.fit.preprocess),
+  std::shared_ptr<const Dataset> examples = data_.held_out;
+  if (most > 0 && most < examples->size()) {
+    std::vector<size_t> first(most);
+    std::iota(first.begin(), first.end(), size_t{0});
+    examples = make_subset(examples, std::move(first));
+  }
+  const Batches held_out(*examples, fit::images_for(network_, options_.fit.preprocess),
                          fit::evaluation_batches(by_micro, fit::classes_of(network_)));
   return fit::evaluate(device, trained, held_out);
 }

@@ -34,8 +34,8 @@ class Setup {
   // A part of a batch. Keeps the last few batches: all workers need parts of one.
   Result<learn::MicroBatch> examples(int64_t step, int64_t number);
 
-  // The loss and accuracy of a trained network() on held-out examples.
-  Result<fit::Evaluation> evaluate(Device& device, const Graph& trained) const;
+  // The loss and accuracy of a trained network() on held-out examples, or on the first so many.
+  Result<fit::Evaluation> evaluate(Device& device, const Graph& trained, size_t most = 0) const;
 
  private:
   Setup(const Options& options, Model model, fit::TrainingData data, Graph network);

@@ -9,6 +9,7 @@
 #include "shoal/fit/network.h"
 #include "shoal/learn/schedule/shares.h"
 #include "shoal/train/step_graph.h"
+#include "shoal/train_cluster/observer.h"
 #include "shoal/train_cluster/setup.h"
 
 namespace shoal::train_cluster {
@@ -38,7 +39,8 @@ Result<double> message_bytes(const learn::CodecOptions& codec, const Graph& netw
 // Which workers train, with which codec, and what that should take.
 struct Decision {
   std::vector<int> workers;
-  std::map<int, int64_t> planned;  // as HubOptions has them
+  std::map<int, plan::LinkProfile> links;  // of all that are there
+  std::map<int, int64_t> planned;          // as HubOptions has them
   CodecKind codec = CodecKind::kF32;
   double step_seconds = 0;
   double single_seconds = 0;
@@ -143,6 +145,7 @@ Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& 
   for (size_t w = 0; w < times.size(); ++w) {
     if (!times[w]) continue;
     numbers.push_back(static_cast<int>(w));
+    decision.links[numbers.back()] = profile.links[w];
     site.workers.push_back({.name = connection.workers()[w].name,
                             .times = {{job.unit, (*times[w])[0]}},
                             .link = profile.links[w]});
@@ -237,6 +240,27 @@ void use_plan(const Decision& decision, const Options& options, size_t workers,
   std::erase_if(run.workers, [&](int worker) { return static_cast<size_t>(worker) >= workers; });
 }
 
+// What people see of the run before it begins.
+learn::RunRecord make_record(const Options& options, const Decision& decision, int64_t steps,
+                             const std::vector<int>& workers,
+                             const cluster::ClusterConnection& connection) {
+  learn::RunRecord record{.steps = steps,
+                          .batch = static_cast<int64_t>(options.fit.batch),
+                          .micro_batches = int64_t{1} << options.levels,
+                          .local_steps = options.local_steps,
+                          .codec = std::string(name_of(decision.codec)),
+                          .predicted_seconds = decision.step_seconds,
+                          .single_seconds = decision.single_seconds};
+  for (const int worker : workers) {
+    learn::RunRecord::Device& device = record.devices[worker];
+    device.name = connection.workers()[static_cast<size_t>(worker)].name;
+    if (const auto link = decision.links.find(worker); link != decision.links.end()) {
+      device.link = link->second;
+    }
+  }
+  return record;
+}
+
 Result<cluster::TrainingRunOptions> run_options(const Options& options, const Decision& decision,
                                                 const Setup& setup,
                                                 const cluster::ClusterConnection& connection) {
@@ -253,7 +277,6 @@ Result<cluster::TrainingRunOptions> run_options(const Options& options, const De
       how.hub.drop_after, std::chrono::nanoseconds(static_cast<int64_t>(1e9 * longest)));
   how.rate = [rate, local](int64_t round) { return factor_at(rate, round * local); };
   how.ahead = options.ahead ? how.hub.steps : 0;
-  how.begins = options.begins;
   how.on_step = [local, then = options.on_step](int64_t round, double loss) {
     then((round + 1) * local - 1, loss);
   };
@@ -295,8 +318,11 @@ Result<Figures> train_with(cluster::ClusterConnection& connection, Device& devic
   const cluster::Lesson lesson{.network = setup.network(),
                                .trainer = setup.trainer(decision.codec),
                                .exchange = setup.exchange(decision.codec)};
-  SHOAL_ASSIGN(const cluster::TrainingRunOptions how,
-               run_options(options, decision, setup, connection));
+  SHOAL_ASSIGN(cluster::TrainingRunOptions how, run_options(options, decision, setup, connection));
+  Observer observer(options,
+                    make_record(options, decision, setup.rate().total, how.workers, connection),
+                    connection.dilation());
+  observer.watch(how);
   std::shared_ptr<void> awake;
   if (options.keep_awake) awake = connection.coordinator().stay_awake();
   SHOAL_ASSIGN(
@@ -308,6 +334,7 @@ Result<Figures> train_with(cluster::ClusterConnection& connection, Device& devic
 
   Figures figures = figures_of(run, decision, options.local_steps, connection.dilation());
   SHOAL_ASSIGN(figures.evaluation, setup.evaluate(device, run.network));
+  SHOAL_ASSIGN(figures.record, observer.finish(figures, device, setup));
   const bool is_done = figures.steps == setup.rate().total;
   if (is_done && !options.fit.out.empty()) {
     SHOAL_TRY(fit::export_network(setup.model(), options.fit, run.learned));

@@ -15,6 +15,7 @@
 #include "shoal/fit/training_data.h"
 #include "shoal/fit/training_options.h"
 #include "shoal/learn/exchange/step_codec.h"
+#include "shoal/learn/run/run_record.h"
 #include "shoal/learn/schedule/scheduler.h"
 #include "shoal/models/model.h"
 
@@ -43,6 +44,13 @@ struct Options {
   std::function<void(const std::string&)> on_note = [](const std::string&) {};
   std::function<void()> begins = [] {};  // the first step
   std::function<void(int64_t step, double loss)> on_step = [](int64_t, double) {};
+  // Before on_step, and when a worker is lost or there again: the devices as they are now.
+  std::function<void(const learn::RunRecord&)> on_devices = [](const learn::RunRecord&) {};
+  // How often the network is evaluated for Figures::record, the end included, on at most 2,000
+  // held-out examples; from copies of the weights, after the run, so that no step waits for it.
+  // Fewer where these are large, and where statistics of norms are not measured: they are at
+  // checkpoints and at the end.
+  int64_t evaluations = 0;
   std::function<bool()> cancelled = [] { return false; };
 };
 
@@ -65,6 +73,7 @@ struct Figures {
   std::vector<Status> lost = {};
   std::vector<double> lost_norms = {};  // as in TrainingRun
   fit::Evaluation evaluation = {};
+  learn::RunRecord record = {};  // without MPI
 
   double speedup() const { return single_seconds / step_seconds; }
 };

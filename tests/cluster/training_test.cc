@@ -101,10 +101,26 @@ TEST(Training, TakesAWorkerBack) {
     after = 0;
   };
   options.cancelled = [&] { return after >= 3; };
+  learn::RunRecorder recorder({.micro_batches = 8});
+  options.on_moment = [&](const TrainingMoment& moment) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!moment.is_step) return recorder.update(moment.step.step, moment.hub.devices(), now);
+    recorder.end_step(moment.step, moment.hub.devices(), now);
+    EXPECT_GT(moment.step.seconds, 0);
+    EXPECT_TRUE(moment.hub.has_statistics());  // there are none
+  };
   const auto run = trained(cluster, make_lesson(), options);
   ASSERT_TRUE(run.ok()) << run.status().message();
   EXPECT_EQ(run->lost.size(), 1u);
   EXPECT_EQ(run->joined_again, 1);
+  const learn::RunRecord record = recorder.record();
+  ASSERT_EQ(record.events.size(), 2u);
+  EXPECT_EQ(record.events[0].kind, learn::RunRecord::Event::Kind::kLost);
+  EXPECT_EQ(record.events[1].kind, learn::RunRecord::Event::Kind::kJoined);
+  EXPECT_EQ(record.events[0].worker, 1);
+  EXPECT_EQ(record.events[1].worker, 1);
+  EXPECT_EQ(record.moments.back().step, std::ssize(run->losses));
+  EXPECT_GT(record.moments[0].bytes, 64 * 3 * sizeof(float));  // the last layer's gradients
   EXPECT_EQ(run->differing, 0);
   EXPECT_EQ(run->hash, hash_alone(make_lesson(), std::ssize(run->losses)));
 }

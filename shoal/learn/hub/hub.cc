@@ -67,6 +67,7 @@ void Hub::join(int worker, Time now) {
     return;
   }
   lose(worker, now);  // one that comes back has nothing of what it had
+  devices_[worker].state = DeviceRow::State::kJoining;
   send_state(worker, now);
 }
 
@@ -80,6 +81,9 @@ void Hub::synced(int worker, Time now) {
   const auto found = workers_.find(worker);
   if (found == workers_.end()) return;
   found->second.joining.reset();
+  DeviceRow& row = devices_[worker];
+  if (row.state == DeviceRow::State::kJoining && row.changed) row.changed = step_;
+  row.state = DeviceRow::State::kWorking;
   advance(now);
 }
 
@@ -92,6 +96,7 @@ void Hub::applied(int worker, const Applied& report, Time now) {
     const auto done = std::clamp<int64_t>(report.done, 0, left->second.range.size());
     remember_speed(sender, seconds_between(left->second.since, now),
                    static_cast<double>(done) + 0.5);
+    devices_[worker].seconds = median_of(sender.seconds);
   }
   // What it pushed before came before.
   sender.left.erase(sender.left.begin(), sender.left.upper_bound(report.step));
@@ -119,8 +124,8 @@ Verdict Hub::push(int worker, int64_t step, int64_t first, int64_t end, Time now
   const Verdict verdict = this->verdict(worker, step, first, end);
   if (verdict == Verdict::kRefuse) return verdict;
   Worker& sender = workers_[worker];
-  const Time since = verdict == Verdict::kLate ? sender.left.at(step).since : sender.work->since;
-  const double taken = seconds_between(since, now);
+  const Work work = verdict == Verdict::kLate ? sender.left.at(step) : *sender.work;
+  const double taken = seconds_between(work.since, now);
   remember_speed(sender, seconds > 0 ? seconds : taken, static_cast<double>(end - first));
   const bool is_known = seconds > 0 && verdict == Verdict::kAccept;
   if (is_known) remember(sender.waits, std::max(taken - seconds, 0.0));
@@ -130,9 +135,23 @@ Verdict Hub::push(int worker, int64_t step, int64_t first, int64_t end, Time now
     sender.work.reset();
   }
   note_answer(sender);
+  note_push(worker, work, verdict, now);
   if (verdict == Verdict::kAccept) accepted_ += end - first;
   advance(now);
   return verdict;
+}
+
+// For people only.
+void Hub::note_push(int worker, const Work& work, Verdict verdict, Time now) {
+  std::optional<Time> first = work.first_push;
+  if (verdict == Verdict::kAccept) {
+    if (!first_push_) first_push_ = now;
+    first = first_push_;
+    accepted_from_[worker] += work.range.size();
+  }
+  DeviceRow& row = devices_[worker];
+  row.lag_seconds = first ? seconds_between(*first, now) : 0;
+  row.seconds = seconds_of(worker);
 }
 
 void Hub::release(int worker) {
@@ -144,6 +163,8 @@ void Hub::lose(int worker, Time now) {
   if (!workers_.contains(worker)) return;
   release(worker);
   workers_.erase(worker);
+  devices_[worker].state = DeviceRow::State::kLost;
+  devices_[worker].changed = step_;
   advance(now);
 }
 
@@ -270,9 +291,22 @@ void Hub::end_step(Time now) {
   accepted_ = left_out_ = 0;
   missing_.clear();
   running_ = false;
-  for (auto& [number, worker] : workers_) {
-    if (const auto work = std::exchange(worker.work, std::nullopt)) worker.left[work->step] = *work;
+  for (auto& [number, row] : devices_) {
+    const auto found = accepted_from_.find(number);
+    row.share = found == accepted_from_.end() ? 0 : found->second;
+    row.steps += row.share > 0 ? 1 : 0;
   }
+  for (auto& [number, worker] : workers_) {
+    auto work = std::exchange(worker.work, std::nullopt);
+    if (!work) continue;
+    DeviceRow& row = devices_[number];
+    row.steps += row.share > 0 ? 0 : 1;
+    ++row.late;
+    work->first_push = first_push_;
+    worker.left[work->step] = *work;
+  }
+  accepted_from_.clear();
+  first_push_.reset();
   advance(now);
 }
 

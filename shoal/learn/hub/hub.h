@@ -28,6 +28,8 @@
 #include <optional>
 #include <vector>
 
+#include "shoal/learn/hub/device_table.h"
+
 namespace shoal::learn {
 
 struct HubOptions {
@@ -118,6 +120,8 @@ class Hub {
   std::vector<int> workers() const;
   // Seconds per micro-batch, the median of the last ones; 0 before the first.
   double seconds_of(int worker) const;
+  // Shares are those of the last step that ended.
+  const DeviceTable& devices() const { return devices_; }
 
  private:
   struct Range {
@@ -128,6 +132,7 @@ class Hub {
     int64_t step = 0;
     Range range;
     Time since = {};
+    std::optional<Time> first_push = {};  // of the step, where that ended without this
   };
   struct Worker {
     std::optional<Time> joining = {};     // since when; nothing if it has the state
@@ -141,6 +146,7 @@ class Hub {
 
   static void remember_speed(Worker& worker, double seconds, double done);
   static void note_answer(Worker& worker);
+  void note_push(int worker, const Work& work, Verdict verdict, Time now);
   void send_state(int worker, Time now);
   void release(int worker);  // of its work
   void assign(Range range, Time now);
@@ -164,13 +170,16 @@ class Hub {
   bool running_ = false;  // micro-batches of the step were assigned
   bool begun_ = false;    // or those of one before
   bool over_ = false;
-  int64_t accepted_ = 0;        // micro-batches of the step
-  int64_t left_out_ = 0;        // of it: of workers that are behind
-  std::vector<Range> missing_;  // of workers that were lost
-  Time began_ = {};             // the step
-  Time expected_ = {};          // when it should be done; that of began_ if nobody knows
+  int64_t accepted_ = 0;                       // micro-batches of the step
+  int64_t left_out_ = 0;                       // of it: of workers that are behind
+  std::vector<Range> missing_;                 // of workers that were lost
+  std::map<int, int64_t> accepted_from_ = {};  // the same by worker
+  std::optional<Time> first_push_ = {};        // of the step
+  Time began_ = {};                            // the step
+  Time expected_ = {};  // when it should be done; that of began_ if nobody knows
   std::optional<Time> alone_since_ = {};
   std::map<int, Worker> workers_;
+  DeviceTable devices_;
   std::vector<HubAction> actions_;
 };
 

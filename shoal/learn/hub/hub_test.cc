@@ -182,6 +182,39 @@ TEST(Hub, EndsAfterTheStepWhenItIsStopped) {
   EXPECT_EQ(hub.take_actions().back().kind, Kind::kGoodbye);
 }
 
+// Shares and lags are those of the last step that ended; a late one's lag counts from the first
+// gradients of its own step.
+TEST(Hub, TellsWhatWorkersDid) {
+  using State = DeviceRow::State;
+  Hub hub({.levels = 2, .steps = 9, .slack = 1.1, .fixed_shares = true});
+  join(hub, 3);  // which have shares of 2, 1 and 1
+  EXPECT_EQ(hub.devices().at(0), (DeviceRow{.state = State::kWorking}));
+  hub.push(0, 0, 0, 2, at(40), 0.04);
+  hub.push(1, 0, 2, 3, at(50), 0.02);
+  hub.push(2, 0, 3, 4, at(70), 0.02);
+  EXPECT_EQ(hub.devices().at(0), (DeviceRow{State::kWorking, {}, 2, 0.02, 0, 1, 0}));
+  EXPECT_EQ(hub.devices().at(2), (DeviceRow{State::kWorking, {}, 1, 0.02, 0.03, 1, 0}));
+  hub.push(0, 1, 0, 2, at(100), 0.04);
+  hub.push(1, 1, 2, 3, at(105), 0.02);
+  hub.tick(at(1000));  // ends the step without the third
+  ASSERT_EQ(hub.step(), 2);
+  EXPECT_EQ(hub.devices().at(2), (DeviceRow{State::kWorking, {}, 0, 0.02, 0.03, 2, 1}));
+  hub.push(2, 1, 3, 4, at(1100), 0.02);
+  EXPECT_DOUBLE_EQ(hub.devices().at(2).lag_seconds, 1.0);
+  hub.lose(1, at(1200));
+  EXPECT_EQ(hub.devices().at(1).state, State::kLost);
+  EXPECT_EQ(hub.devices().at(1).changed, 2);
+  hub.join(1, at(1300));
+  EXPECT_EQ(hub.devices().at(1).state, State::kJoining);
+  hub.push(0, 2, 0, 2, at(1400), 0.04);
+  hub.push(2, 2, 3, 4, at(1410), 0.02);
+  hub.tick(at(9000));  // without what was the lost one's
+  ASSERT_EQ(hub.step(), 3);
+  hub.synced(1, at(9100));
+  EXPECT_EQ(hub.devices().at(1).state, State::kWorking);
+  EXPECT_EQ(hub.devices().at(1).changed, 3);
+}
+
 // A run of the hub in virtual time, with workers that compute, are killed, come back, are slow for
 // a while, or whose weights are damaged. Weights are a number that every merge changes.
 struct Faults {
@@ -363,6 +396,7 @@ class SimulatedRun {
     const int64_t all = int64_t{1} << options_.levels;
     const auto size = static_cast<int64_t>(step_.size());
     if (options_.slack == 0 ? size != all : 2 * size <= all) fail("micro-batches are missing");
+    check_table(size);
     merged_ += size;
     step_.clear();
     ++version_;
@@ -378,6 +412,19 @@ class SimulatedRun {
         pull(i, step, weights, size);
       });
     }
+  }
+
+  // What people see: every micro-batch that was merged is in one share, and those that are there,
+  // and only those, are not lost.
+  void check_table(int64_t merged) {
+    const std::vector<int> there = hub_.workers();
+    for (const auto& [worker, row] : hub_.devices()) {
+      merged -= row.share;
+      const bool is_there = std::ranges::binary_search(there, worker);
+      if (is_there == (row.state == DeviceRow::State::kLost)) fail("the table of workers is wrong");
+      if (row.late > row.steps) fail("a worker is late more often than it was asked");
+    }
+    if (merged != 0) fail("shares are not the step");
   }
 
   void pull(size_t i, int64_t step, uint64_t weights, int64_t size) {

@@ -254,6 +254,9 @@ Status HubSession::merge(int64_t step) {
   const StatisticsUse statistics = statistics_->second;
   SHOAL_ASSIGN(hashes_[step], replica_.pull(merged.message, rate, outer, statistics));
   if (hashes_.size() > kHashes) hashes_.erase(hashes_.begin());
+  const bool is_mean =
+      statistics.averaged_before().value_or(averaged_steps_) + 1 >= averaged_steps_;
+  has_statistics_ = replica_.trainer().statistics().empty() || (statistics.is_sent() && is_mean);
   losses_.push_back(merged.loss);
   computed_seconds_.push_back(std::exchange(longest_, 0));
   const auto pull = std::make_shared<const std::vector<std::byte>>(

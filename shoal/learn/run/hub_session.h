@@ -65,7 +65,10 @@ class HubSession {
   // By step: of the worker that computed the longest, as it says.
   const std::vector<double>& computed_seconds() const { return computed_seconds_; }
   int64_t differing() const { return differing_; }  // times that a worker had other weights
+  const DeviceTable& devices() const { return hub_.devices(); }
   const Replica& replica() const { return replica_; }
+  // Whether the statistics of norms are those of the weights, as after the last step they are.
+  bool has_statistics() const { return has_statistics_; }
   uint64_t hash() const { return hash_of_learned(replica_.trainer()); }
 
   // Makes a checkpoint when the first step begins, which keeps its plan, and after every so many
@@ -124,6 +127,7 @@ class HubSession {
   // Of this step, which may be nothing yet; and the steps whose statistics are averaged.
   std::optional<std::pair<int64_t, StatisticsUse>> statistics_;
   int64_t averaged_steps_ = 1;
+  bool has_statistics_ = false;
   bool stopped_ = false;
   int64_t differing_ = 0;
   struct Saving {

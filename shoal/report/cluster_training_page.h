@@ -1,0 +1,14 @@
+// A page about a training run on a cluster: what was learned over time, who computed how much, who
+// was lost when, and what one device alone would take. It needs no other file.
+#pragma once
+
+#include <string>
+
+#include "shoal/learn/run/run_record.h"
+
+namespace shoal::report {
+
+// The title and the names of devices may be anybody's text.
+std::string cluster_training_page(const std::string& title, const learn::RunRecord& record);
+
+}  // namespace shoal::report
