@@ -150,7 +150,7 @@ Result<std::vector<size_t>> choose_by_exact_time(const compress::Groups& groups,
                                                  double most_ms, std::span<const size_t> gone,
                                                  Order order) {
   constexpr int kTries = 8;
-  constexpr double kNear = 0.98;
+  constexpr double kNear = 0.98, kAim = 0.99;  // of the time that is wanted
   SHOAL_ASSIGN(std::vector<size_t> units,
                choose_by_time(groups, worth, table, most_ms, gone, order));
   std::vector<size_t> best;
@@ -165,7 +165,7 @@ Result<std::vector<size_t>> choose_by_exact_time(const compress::Groups& groups,
     const double said = table.ms(kept_without(groups, units));
     if (!(ms > 0 && said > 0)) break;
     table.scale *= ms / said;
-    auto again = choose_by_time(groups, worth, table, most_ms, gone, order);
+    auto again = choose_by_time(groups, worth, table, kAim * most_ms, gone, order);
     if (!again.ok()) break;
     units = *std::move(again);
   }
