@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -62,6 +66,23 @@ int64_t macs_of(const Graph& graph) {
   return all;
 }
 
+Result<Tensor> labels_of(const Dataset& data) {
+  Tensor labels({DType::kI64, {static_cast<int64_t>(data.size())}});
+  for (size_t i = 0; i < data.size(); ++i) {
+    SHOAL_ASSIGN(const Example example, data.at(i));
+    labels.data<int64_t>()[i] = example.label;
+  }
+  return labels;
+}
+
+// The examples that are not in the stream, of so many.
+std::vector<size_t> others(const Stream& stream, size_t count) {
+  std::vector<size_t> all(count), left;
+  std::iota(all.begin(), all.end(), size_t{0});
+  std::ranges::set_difference(all, stream.examples, std::back_inserter(left));
+  return left;
+}
+
 double percent_right(std::span<const Answer> answers, std::span<const int64_t> labels) {
   size_t right = 0;
   for (size_t i = 0; i < answers.size(); ++i) right += answers[i].best == labels[i] ? 1 : 0;
@@ -95,10 +116,11 @@ class Run {
     recipe_.resume = false;
     SHOAL_TRY(look_at_networks());
     const auto begin = Clock::now();
-    SHOAL_ASSIGN(const Preforward preforward, features(!options_.controls));
+    SHOAL_ASSIGN(Preforward preforward, features(!options_.controls));
     result_.seconds_features = seconds_since(begin);
     SHOAL_ASSIGN(head_, learned_head(preforward));
     result_.seconds_head = seconds_since(begin) - result_.seconds_features;
+    if (!result_.warm) SHOAL_TRY(complete(preforward));
     SHOAL_TRY(calibrate(preforward));
     SHOAL_TRY(judge());
     if (options_.controls) SHOAL_TRY(compare(preforward));
@@ -163,27 +185,63 @@ class Run {
                    {.batch = recipe_.batch});
   }
 
-  // Of all classes, so that they serve the next ones, too.
+  // Those that are kept, of all classes; or, where there are none, those that the head learns and
+  // is evaluated on. Labels are those of all examples.
   Result<Preforward> features(bool may_be_warm) {
     if (may_be_warm && !options_.cache.empty()) {
       auto known = read_preforward(options_.cache, key_);
       result_.warm = known.ok();
       if (known.ok() || known.status().code() != Code::kNotFound) return known;
     }
-    SHOAL_ASSIGN(const Graph lower, body(batch()));
-    SHOAL_ASSIGN(const Graph optimized, passes::optimize(lower));
-    SHOAL_ASSIGN(const auto executable, device_.compile(optimized));
-    Preforward all;
     const auto& [training, held_out] = data_.data;
-    SHOAL_ASSIGN(all.training,
-                 fit::compute_features(*executable, in_order(*training, lower), training->size()));
-    SHOAL_ASSIGN(all.held_out,
-                 fit::compute_features(*executable, in_order(*held_out, lower), held_out->size()));
+    Preforward some;
+    SHOAL_ASSIGN(some.training.labels, labels_of(*training));
+    SHOAL_ASSIGN(some.held_out.labels, labels_of(*held_out));
+    SHOAL_TRY(compute(training, stream(some.training.labels).examples, some.training));
+    SHOAL_TRY(compute(held_out, stream(some.held_out.labels).examples, some.held_out));
+    return some;
+  }
+
+  // The features of the other classes, which serve the next special network, and what calibration
+  // needs: nothing that the head waits for.
+  Status complete(Preforward& some) {
+    const auto begin = Clock::now();
+    const auto& [training, held_out] = data_.data;
     SHOAL_ASSIGN(const std::vector<Answer> answers, general_answers(*held_out));
-    all.general = Tensor({DType::kI64, {std::ssize(answers)}});
-    for (size_t i = 0; i < answers.size(); ++i) all.general.data<int64_t>()[i] = answers[i].best;
-    if (!options_.cache.empty()) SHOAL_TRY(write_preforward(options_.cache, key_, all));
-    return all;
+    some.general = Tensor({DType::kI64, {std::ssize(answers)}});
+    for (size_t i = 0; i < answers.size(); ++i) some.general.data<int64_t>()[i] = answers[i].best;
+    if (!options_.cache.empty()) {
+      SHOAL_TRY(
+          compute(training, others(stream(some.training.labels), training->size()), some.training));
+      SHOAL_TRY(
+          compute(held_out, others(stream(some.held_out.labels), held_out->size()), some.held_out));
+      SHOAL_TRY(write_preforward(options_.cache, key_, some));
+    }
+    result_.seconds_rest = seconds_since(begin);
+    return {};
+  }
+  // Computes the rows of these examples.
+  Status compute(const std::shared_ptr<const Dataset>& data, const std::vector<size_t>& examples,
+                 fit::Features& features) {
+    if (body_ == nullptr) {
+      SHOAL_ASSIGN(const Graph lower, body(batch()));
+      SHOAL_ASSIGN(const Graph optimized, passes::optimize(lower));
+      SHOAL_ASSIGN(body_, device_.compile(optimized));
+    }
+    const Graph& graph = body_->graph();
+    TensorType all = graph[graph.outputs()[0]].type;
+    const size_t row = all.bytes() / static_cast<size_t>(all.shape[0]);
+    all.shape[0] = features.labels.shape()[0];
+    if (features.values.type() != all) features.values = Tensor::uninitialized(all);
+    if (examples.empty()) return {};
+    const auto some = make_subset(data, examples);
+    SHOAL_ASSIGN(const fit::Features rows,
+                 fit::compute_features(*body_, in_order(*some, graph), examples.size()));
+    for (size_t i = 0; i < examples.size(); ++i) {
+      std::memcpy(features.values.bytes().data() + examples[i] * row,
+                  rows.values.bytes().data() + i * row, row);
+    }
+    return {};
   }
 
   Result<std::vector<Answer>> general_answers(const Dataset& examples) const {
@@ -250,11 +308,7 @@ class Run {
   std::vector<int64_t> stage_macs() const { return {result_.macs, result_.macs_general}; }
 
   Status judge() {
-    Tensor labels({DType::kI64, {static_cast<int64_t>(data_.test->size())}});
-    for (size_t i = 0; i < data_.test->size(); ++i) {
-      SHOAL_ASSIGN(const Example example, data_.test->at(i));
-      labels.data<int64_t>()[i] = example.label;
-    }
+    SHOAL_ASSIGN(const Tensor labels, labels_of(*data_.test));
     const Stream seen = stream(labels);
     const Relabelled examples(data_.test, seen);
     SHOAL_ASSIGN(const Graph special, special_network(batch(), head_));
@@ -274,17 +328,13 @@ class Run {
 
   Status compare(const Preforward& preforward) {
     SpecialiseControls& controls = result_.controls.emplace();
-    auto begin = Clock::now();
     if (!options_.cache.empty()) {
+      const auto begin = Clock::now();
       SHOAL_ASSIGN(const Preforward kept, read_preforward(options_.cache, key_));
       SHOAL_ASSIGN(const Weights again, learned_head(kept));
       controls.seconds_warm = seconds_since(begin);
       controls.weights_error = largest_difference(head_, again);
     }
-    begin = Clock::now();
-    SHOAL_ASSIGN(const Weights alone, learned_alone(preforward));
-    controls.seconds_alone = seconds_since(begin);
-    controls.weights_error = std::max(controls.weights_error, largest_difference(head_, alone));
     fit::TrainingOptions recipe = recipe_;
     recipe.feature_cache_bytes = 0;
     SHOAL_ASSIGN(Graph special, special_network(batch(), {}));
@@ -295,23 +345,6 @@ class Run {
                  learn({.network = std::move(special), .data = as_images(preforward)}, recipe));
     controls.weights_error = std::max(controls.weights_error, largest_difference(head_, uncached));
     return retrain_all(preforward, controls);
-  }
-
-  // The head on features of the stream's examples alone, computed once and kept by nobody: what
-  // retargeting costs where no other classes follow. Those to evaluate on are there already.
-  Result<Weights> learned_alone(const Preforward& preforward) const {
-    SHOAL_ASSIGN(const Graph lower, body(batch()));
-    SHOAL_ASSIGN(const Graph optimized, passes::optimize(lower));
-    SHOAL_ASSIGN(const auto executable, device_.compile(optimized));
-    const Relabelled images(data_.data.training, stream(preforward.training.labels));
-    SHOAL_ASSIGN(fit::Features features,
-                 fit::compute_features(*executable, in_order(images, lower), images.size()));
-    SHOAL_ASSIGN(Graph upper, head(lower));
-    return learn({.network = std::move(upper),
-                  .data = {fit::features_as_data(images, std::move(features)),
-                           as_features(preforward).held_out},
-                  .prepare = as_it_is},
-                 recipe_);
   }
 
   Status retrain_all(const Preforward& preforward, SpecialiseControls& controls) const {
@@ -350,8 +383,9 @@ class Run {
   const SpecialiseOptions& options_;
   const fit::TrainingCallbacks& callbacks_;
   fit::TrainingOptions recipe_;
-  std::string key_;  // of the features
-  Weights head_;     // after it learned
+  std::string key_;                   // of the features
+  Weights head_;                      // after it learned
+  std::unique_ptr<Executable> body_;  // once features were computed
   Stream test_;
   SpecialiseResult result_;
 };

@@ -1,6 +1,7 @@
 // Specialise: a small network for the classes that are seen now, in seconds, and a cascade to the
 // general network (mcdnn 3.4). Only a linear head learns, on features that are computed once and
-// kept on disk.
+// kept on disk. Where none are kept, those of the classes come first, and the head learns; those of
+// other classes, which serve the next head, come after it.
 //
 //   catalog::SpecialiseOptions options{.classes = {0, 3, 5}, .cache = "features"};
 //   options.recipe.data = "mnist";
@@ -43,7 +44,6 @@ struct SpecialiseOptions {
 // What the comparison says.
 struct SpecialiseControls {
   double seconds_warm = 0;   // with features from disk
-  double seconds_alone = 0;  // with features of these classes' images only, which nobody keeps
   double seconds_full = 0;   // all layers of the general network, the same recipe and images
   double top1_full = 0;      // of that on test examples of the stream, as SpecialiseResult::top1
   double weights_error = 0;  // the largest difference to the head that learned without a cache
@@ -62,6 +62,7 @@ struct SpecialiseResult {
   bool warm = false;            // features were in the cache
   double seconds_features = 0;  // to compute or read them
   double seconds_head = 0;      // until the head has learned
+  double seconds_rest = 0;      // after that: features of other classes, for the next head
   std::optional<SpecialiseControls> controls;
 };
 

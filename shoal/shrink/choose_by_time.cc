@@ -145,4 +145,31 @@ Result<std::vector<size_t>> choose_by_time(const compress::Groups& groups,
   return choice.units();
 }
 
+Result<std::vector<size_t>> choose_by_exact_time(const compress::Groups& groups,
+                                                 std::span<const double> worth, LatencyTable& table,
+                                                 double most_ms, std::span<const size_t> gone,
+                                                 Order order) {
+  constexpr int kTries = 8;
+  constexpr double kNear = 0.98, kAim = 0.99;  // of the time that is wanted
+  SHOAL_ASSIGN(std::vector<size_t> units,
+               choose_by_time(groups, worth, table, most_ms, gone, order));
+  std::vector<size_t> best;
+  double best_ms = 0;  // the slowest that is fast enough
+  for (int i = 0; table.exact_ms && i < kTries; ++i) {
+    SHOAL_ASSIGN(const double ms, table.exact_ms(units));
+    if (ms <= most_ms && ms > best_ms) {
+      best = units;
+      best_ms = ms;
+    }
+    if (ms <= most_ms && ms >= kNear * most_ms) break;
+    const double said = table.ms(kept_without(groups, units));
+    if (!(ms > 0 && said > 0)) break;
+    table.scale *= ms / said;
+    auto again = choose_by_time(groups, worth, table, kAim * most_ms, gone, order);
+    if (!again.ok()) break;
+    units = *std::move(again);
+  }
+  return best_ms > 0 ? best : units;
+}
+
 }  // namespace shoal::shrink

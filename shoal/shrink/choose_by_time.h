@@ -28,4 +28,12 @@ Result<std::vector<size_t>> choose_by_time(const compress::Groups& groups,
                                            double most_ms, std::span<const size_t> gone = {},
                                            Order order = Order::kPerMillisecond);
 
+// The same so that table.exact_ms() is at most, and nearly, `most_ms`, where the table has it: the
+// choice is repeated with table.scale corrected by what it says. Where it is not met after some
+// tries, the last one's. Fails as choose_by_time() and exact_ms() do.
+Result<std::vector<size_t>> choose_by_exact_time(const compress::Groups& groups,
+                                                 std::span<const double> worth, LatencyTable& table,
+                                                 double most_ms, std::span<const size_t> gone = {},
+                                                 Order order = Order::kPerMillisecond);
+
 }  // namespace shoal::shrink

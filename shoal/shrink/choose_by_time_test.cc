@@ -116,5 +116,35 @@ TEST(ChooseByTime, SaysHowFastItCanBe) {
       << units.status().message();
 }
 
+// What is exact is half as much again as the table says, and does not fall in proportion.
+TEST(ChooseByTime, MeetsTheExactTimeWhereTheTableIsWrong) {
+  const auto groups = groups_of({64, 64});
+  const LatencyTable plain = stairs({1, 2}, 0.02);
+  const auto exact = [&](std::span<const size_t> units) -> Result<double> {
+    return 2 + 1.5 * plain.ms(kept_without(groups, units));
+  };
+  const std::vector<double> worth = random_worth(128);
+  const double before = *exact({});
+  LatencyTable table = plain;
+  table.exact_ms = exact;
+  for (const double share : {0.8, 0.6, 0.4}) {
+    const auto units = choose_by_exact_time(groups, worth, table, share * before);
+    ASSERT_TRUE(units.ok()) << units.status().message();
+    EXPECT_LE(*exact(*units), share * before);
+    EXPECT_GE(*exact(*units), 0.8 * share * before);  // a step of the stairs at most
+    EXPECT_GT(*exact(*choose_by_time(groups, worth, plain, share * before)), share * before);
+  }
+}
+
+// Without anything that knows better the table decides, and is not changed.
+TEST(ChooseByTime, TakesTheTableForExactWhereNothingElseIs) {
+  const auto groups = groups_of({64, 64});
+  LatencyTable table = stairs({1, 1});
+  const std::vector<double> worth = random_worth(128);
+  EXPECT_EQ(*choose_by_exact_time(groups, worth, table, 5),
+            *choose_by_time(groups, worth, table, 5));
+  EXPECT_EQ(table.scale, 1);
+}
+
 }  // namespace
 }  // namespace shoal::shrink

@@ -61,7 +61,7 @@ class Decider {
 
   // Sizes that are to be met beside the time are met in each round, too, by what is worth least
   // after that: it then has less to do for the time in the next round.
-  Status by_time(const LatencyTable& table) {
+  Status by_time(LatencyTable table) {
     SHOAL_ASSIGN(const compress::Size size, compress::size_without(one_.graph, groups_, {}));
     const double before = table.ms(all_kept(groups_));
     const TimeTarget& time = *options_.time;
@@ -71,8 +71,8 @@ class Decider {
           round + 1 == kRounds ? most : before * std::pow(most / before, part_of(round));
       SHOAL_ASSIGN(const std::vector<double> worth, worth_in(round));
       SHOAL_ASSIGN(std::vector<size_t> units,
-                   choose_by_time(groups_, worth, table, now, gone(),
-                                  by_loss() ? Order::kPerMillisecond : Order::kWorth));
+                   choose_by_exact_time(groups_, worth, table, now, gone(),
+                                        by_loss() ? Order::kPerMillisecond : Order::kWorth));
       SHOAL_ASSIGN(units, with_more(std::move(units), worth,
                                     compress::part_way(time.besides, size, part_of(round))));
       rounds_.push_back({.units = std::move(units)});
@@ -80,12 +80,16 @@ class Decider {
     return {};
   }
 
-  Decision take(const LatencyTable* table) {
+  Result<Decision> take(const LatencyTable* table) {
     Decision decision{std::move(groups_), {.rounds = std::move(rounds_)}};
     if (table == nullptr) return decision;
     decision.choice.before_ms = table->ms(all_kept(decision.groups));
     for (Removal& removal : decision.choice.rounds) {
-      removal.ms = table->ms(kept_without(decision.groups, removal.units));
+      if (table->exact_ms) {
+        SHOAL_ASSIGN(removal.ms, table->exact_ms(removal.units));
+      } else {
+        removal.ms = table->ms(kept_without(decision.groups, removal.units));
+      }
     }
     return decision;
   }

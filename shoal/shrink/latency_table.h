@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "shoal/base/status.h"
 #include "shoal/compress/groups.h"
 #include "shoal/graph/graph.h"
 #include "shoal/shrink/width_surface.h"
@@ -55,6 +57,10 @@ struct LatencyTable {
   // What all times are multiplied by: 1, or what makes the time of the whole network that which was
   // measured of it alone. Steps are timed by tracing, on a machine that may be busy at first.
   double scale = 1;
+  // Where a sum over steps is far from the truth, as that of a plan for several devices may be: the
+  // milliseconds of the network without these units, which take less long to ask for than to
+  // measure. Empty: nothing knows better than the table.
+  std::function<Result<double>(std::span<const size_t> units)> exact_ms = {};
 
   // The milliseconds of a run. REQUIRES: as many numbers as there are groups, and so it is below.
   double ms(std::span<const size_t> kept) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "shoal/compress/remove.h"
 #include "shoal/passes/passes.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/shrink/retrain.h"
@@ -33,9 +34,14 @@ Result<LatencyTable> table_for(const NetworkForBatch& network, const compress::G
     fewer.networks = std::min(how.networks, kPlannedNetworks);
     const StepTimer timer = timer_by_plan(std::move(cluster));
     SHOAL_ASSIGN(LatencyTable table, tabulate(one.graph, groups, timer, fewer));
-    SHOAL_ASSIGN(const Graph dense, passes::optimize(one.graph));
-    SHOAL_ASSIGN(const NetworkTime whole, timer(dense));
-    scale_to(whole.ms, groups, table);
+    table.exact_ms = [=, graph = one.graph](std::span<const size_t> units) -> Result<double> {
+      SHOAL_ASSIGN(const Graph smaller, compress::remove(graph, groups, units));
+      SHOAL_ASSIGN(const Graph optimized, passes::optimize(smaller));
+      SHOAL_ASSIGN(const NetworkTime time, timer(optimized));
+      return time.ms;
+    };
+    SHOAL_ASSIGN(const double whole, table.exact_ms({}));
+    scale_to(whole, groups, table);
     return table;
   }
   SHOAL_ASSIGN(const Graph dense, passes::optimize(one.graph));

@@ -90,10 +90,10 @@ Json to_json(const SpecialiseResult& result) {
                {"warm", result.warm},
                {"seconds_features", result.seconds_features},
                {"seconds_head", result.seconds_head},
+               {"seconds_rest", result.seconds_rest},
                {"seconds", result.seconds_features + result.seconds_head}};
   if (!result.controls) return json;
   json["seconds_cold"] = result.seconds_features + result.seconds_head;
-  json["seconds_alone"] = result.controls->seconds_alone;
   json["seconds_warm"] = result.controls->seconds_warm;
   json["seconds_full"] = result.controls->seconds_full;
   json["top1_full"] = result.controls->top1_full;
