@@ -97,6 +97,15 @@ inline float largest(const Tensor& tensor) {
   return most;
 }
 
+// All of them, to this share of the largest element of each.
+inline void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want,
+                        float share) {
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_near(got[i], want[i], share * largest(want[i]));
+  }
+}
+
 // Skipped where the machine has no such device.
 class GpuDevice : public testing::TestWithParam<GpuMaker> {
  protected:
@@ -173,7 +182,7 @@ TEST_P(GpuDevice, RoundsToBf16) {
     output narrow
     output wide)");
   Tensor x = random_tensor({1030});
-  const float edges[] = {1.00390625f, 1.01171875f, -0.0f,         INFINITY, -INFINITY,
+  const float edges[] = {1.00390625f, 1.01171875f,   -0.0f,    INFINITY,  -INFINITY,
                          NAN,         3.4028235e38f, 1.4e-45f, -9.9e-39f, 65504};
   std::ranges::copy(edges, x.data<float>().begin());
   const std::vector<Tensor> want = reference_answers(graph, x);
@@ -229,10 +238,7 @@ TEST_P(GpuDevice, CutsLongSumsIntoParts) {
   const auto executable = compiled_by("tiles/", graph, {.local_memory = GpuLocalMemory::kOn});
   EXPECT_GE(count_by("tiles/", *executable), 3u);
   const std::vector<Tensor> got = answers(*executable, x);
-  for (size_t i = 0; i < want.size(); ++i) {
-    SCOPED_TRACE(i);
-    expect_near(got[i], want[i], 1e-5f * largest(want[i]));
-  }
+  expect_near(got, want, 1e-5f);
   for (int run = 0; run < 3; ++run) {
     const std::vector<Tensor> again = answers(*executable, x);
     for (size_t i = 0; i < want.size(); ++i) ops::expect_equal(again[i], got[i]);
@@ -281,10 +287,7 @@ TEST_P(GpuDevice, ComputesGradientsByTilesAndParts) {
   const auto executable = compiled_by("tiles", graph, {.local_memory = GpuLocalMemory::kOn});
   EXPECT_EQ(count_by("tiles", *executable), 5u);
   const std::vector<Tensor> got = answers(*executable, x);
-  for (size_t i = 0; i < want.size(); ++i) {
-    SCOPED_TRACE(i);
-    expect_near(got[i], want[i], 1e-4f * largest(want[i]));
-  }
+  expect_near(got, want, 1e-4f);
 }
 
 // Layer b adds large numbers that differ a little, and c takes the differences: in f16 nothing is
@@ -356,10 +359,7 @@ TEST_P(GpuDevice, MultipliesByTilesInLocalMemory) {
   const auto executable = compiled_by("tiles", graph, {.local_memory = GpuLocalMemory::kOn});
   EXPECT_EQ(count_by("tiles", *executable), 5u);
   const std::vector<Tensor> got = answers(*executable, x);
-  for (size_t i = 0; i < want.size(); ++i) {
-    SCOPED_TRACE(i);
-    expect_near(got[i], want[i], 1e-5f * largest(want[i]));
-  }
+  expect_near(got, want, 1e-5f);
 }
 
 // Lines that the items of a group share.
@@ -419,10 +419,7 @@ TEST_P(GpuDevice, TransposesByPhases) {
     EXPECT_EQ(count_by("tiles", *executable), 5u);
     const std::vector<Tensor> want = reference_answers(graph, input);
     const std::vector<Tensor> got = answers(*executable, input);
-    for (size_t i = 0; i < want.size(); ++i) {
-      SCOPED_TRACE(i);
-      expect_near(got[i], want[i], 1e-5f * largest(want[i]));
-    }
+    expect_near(got, want, 1e-5f);
   }
 }
 
@@ -448,15 +445,12 @@ TEST_P(GpuDevice, ConvolvesByWinograd) {
     const x f32[1,128,33,32] = random(3))" + layers);
     const Graph fused = *passes::optimize(graph);
     const Tensor& input = is_constant ? x : w;
-    const auto executable = compiled_by("winograd", is_constant ? fused : graph,
-                                        {.local_memory = GpuLocalMemory::kOn});
+    const auto executable =
+        compiled_by("winograd", is_constant ? fused : graph, {.local_memory = GpuLocalMemory::kOn});
     EXPECT_EQ(count_by("winograd", *executable), 2u);
     const std::vector<Tensor> want = answers(**make_cpu_device()->compile(graph), input);
     const std::vector<Tensor> got = answers(*executable, input);
-    for (size_t i = 0; i < want.size(); ++i) {
-      SCOPED_TRACE(i);
-      expect_near(got[i], want[i], 3e-5f * largest(want[i]));
-    }
+    expect_near(got, want, 3e-5f);
   }
 }
 
@@ -509,10 +503,7 @@ TEST_P(GpuDevice, Attends) {
     const auto executable = device_of({.local_memory = local})->compile(graph);
     ASSERT_TRUE(executable.ok()) << executable.status().message();
     const std::vector<Tensor> got = answers(**executable, x);
-    for (size_t i = 0; i < want.size(); ++i) {
-      SCOPED_TRACE(i);
-      expect_near(got[i], want[i], 1e-5f * largest(want[i]));
-    }
+    expect_near(got, want, 1e-5f);
   }
 }
 

@@ -74,7 +74,8 @@ MakeWork maker_of(const Operator* op) {
 
 bool fits(const Operator* op, const TensorType& type, const Capabilities& device) {
   const int64_t count = type.shape.count();
-  const bool is_float = type.dtype == DType::kF32 || (op == &ops::cast && type.dtype == DType::kBF16);
+  const bool is_float =
+      type.dtype == DType::kF32 || (op == &ops::cast && type.dtype == DType::kBF16);
   return is_float && count > 0 && count <= most_elements(device);
 }
 

@@ -21,10 +21,11 @@ namespace {
 using namespace gpu;  // the networks of its tests, and what compares answers
 
 OpenClOptions options_of_test(const GpuTestOptions& options) {
-  return {.precision = options.precision,
-          .f32_layers = options.f32_layers,
-          .local_memory = options.local_memory,
-          .matrix_units = options.matrix_units ? OpenClMatrixUnits::kAuto : OpenClMatrixUnits::kOff};
+  return {
+      .precision = options.precision,
+      .f32_layers = options.f32_layers,
+      .local_memory = options.local_memory,
+      .matrix_units = options.matrix_units ? OpenClMatrixUnits::kAuto : OpenClMatrixUnits::kOff};
 }
 
 Result<std::unique_ptr<Device>> make_for_test(const GpuTestOptions& options) {

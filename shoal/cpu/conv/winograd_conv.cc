@@ -41,9 +41,10 @@ class WinogradKernel : public RectangleKernel {
         tiles_(spec_.conv.batch * tile_rows_ * tile_columns_),
         threads_(spec.pool.threads()),
         work_(choose_work()),
-        chunk_tiles_(ceil_div(tiles_, work_.chunks)),
         blocks_(out_blocks_of(spec_.conv.out_channels)),
-        size_(choose_tile(tile_sizes(), chunk_tiles_, std::max<int64_t>(blocks_.whole, 1))),
+        size_(choose_tile(tile_sizes(), ceil_div(tiles_, work_.chunks),
+                          std::max<int64_t>(blocks_.whole, 1))),
+        chunk_tiles_(round_up(ceil_div(tiles_, work_.chunks), size_.pixels)),
         functions_(conv_tile_functions(size_.pixels, spec_.block)),
         panels_({spec_.conv.out_channels, spec_.in_channels, spec_.block, 1, size_.blocks}),
         filters_(spec, form(), points_ * panels_.floats(), spec_.out_blocks, packing()) {}
@@ -227,9 +228,9 @@ class WinogradKernel : public RectangleKernel {
         float* y = chunk.y + point * point_out() + panels_.first_block(panel) * tile.y_block;
         tile.w = chunk.filters.packed + point * panels_.floats() + panels_.place(panel);
         for (int64_t i = 0; i < chunk.tiles; i += size_.pixels) {
-          // The last tiles overlap the ones before. If the chunk is not full, some are stale
-          // elements of an earlier chunk, whose results are never read.
-          const int64_t t = std::min(i, chunk_tiles_ - size_.pixels) * spec_.block;
+          // If the chunk is not full, the last tiles are stale elements of an earlier chunk, whose
+          // results are never read.
+          const int64_t t = i * spec_.block;
           tile.x = x + t;
           tile.y = y + t;
           convolve(tile, spec_.block);
@@ -274,9 +275,9 @@ class WinogradKernel : public RectangleKernel {
   const int64_t tile_rows_, tile_columns_, tiles_;
   const int threads_;
   const Work work_;
-  const int64_t chunk_tiles_;
   const OutBlocks blocks_;
   const TileSize size_;  // of the products: "pixels" are tiles
+  const int64_t chunk_tiles_;
   const ConvTileFunctions functions_;
   const FilterPanels panels_;  // of one point
   const Filters filters_;      // [point], panels of each

@@ -5,8 +5,8 @@
 
 #include "shoal/cpu/elementwise/binary.h"
 #include "shoal/cpu/elementwise/chain_loop.h"
-#include "shoal/cpu/kernel.h"
 #include "shoal/cpu/movement/strided.h"
+#include "shoal/cpu/rectangle_kernel.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
@@ -51,14 +51,14 @@ ChainProgram program_of(const KernelSpec& spec, const std::vector<ChainStep>& st
   return program;
 }
 
-Walk<kOperands> walk_of(const KernelSpec& spec) {
+std::array<ops::Strides, kOperands> strides_of(const KernelSpec& spec) {
   const Shape& y = spec.outputs[0].shape;
   std::array<ops::Strides, kOperands> strides;
   strides.fill(ops::strides_of(y));
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     strides[i + 1] = ops::broadcast_strides(spec.shape(i), y);
   }
-  return make_walk<kOperands>(y, strides);
+  return strides;
 }
 
 // True if the last axis is short and some inputs repeat it along the axis before, as those with one
@@ -73,42 +73,68 @@ bool repeats_last_axis(const Walk<kOperands>& walk) {
   });
 }
 
-class ChainKernel : public Kernel {
- public:
-  ChainKernel(const KernelSpec& spec, const std::vector<ChainStep>& steps)
-      : program_(program_of(spec, steps)), walk_(walk_of(spec)) {
-    for (size_t i = 0; i < kMaxChainInputs; ++i) periods_[i] = walk_.steps()[i + 1] == 0;
-    if (!repeats_last_axis(walk_)) return;
+// What run_chain() runs over: a part of the elements, with `pixel` of them at each position of the
+// walk.
+struct ChainRuns {
+  explicit ChainRuns(Part<kOperands> part_of) : part(std::move(part_of)) {
+    Walk<kOperands>& walk = part.walk;
+    for (size_t i = 0; i < kMaxChainInputs; ++i) periods[i] = walk.steps()[i + 1] == 0;
+    if (!repeats_last_axis(walk)) return;
     // The walk leaves the last axis to the loop, which sees one run instead of many short ones.
-    const Walk<kOperands> whole = std::exchange(walk_, {});
+    const Walk<kOperands> whole = std::exchange(walk, {});
     const size_t last = whole.shape.rank() - 1;
-    pixel_ = whole.shape[last];
+    pixel = whole.shape[last];
     for (size_t d = 0; d < last; ++d) {
-      walk_.shape.push_back(whole.shape[d]);
-      for (size_t i = 0; i < kOperands; ++i) walk_.strides[i].push_back(whole.strides[i][d]);
+      walk.shape.push_back(whole.shape[d]);
+      for (size_t i = 0; i < kOperands; ++i) walk.strides[i].push_back(whole.strides[i][d]);
     }
     for (size_t i = 0; i < kMaxChainInputs; ++i) {
       const bool repeats = whole.strides[i + 1][last - 1] == 0 && whole.strides[i + 1][last] == 1;
-      if (repeats) periods_[i] = pixel_;
+      if (repeats) periods[i] = pixel;
     }
   }
 
-  void run(const KernelArgs& args) const override {
-    for_each_run(
-        walk_, args.pool,
-        [&](const std::array<int64_t, kOperands>& at, int64_t n) {
-          std::array<const float*, kMaxChainInputs> inputs{};
-          for (size_t i = 0; i < program_.inputs; ++i) inputs[i] = args.input(i) + at[i + 1];
-          run_chain(program_, inputs, periods_, args.output(0) + at[0], n * pixel_);
-        },
-        pixel_);
+  Part<kOperands> part;
+  int64_t pixel = 1;
+  std::array<int64_t, kMaxChainInputs> periods = {};  // as run_chain() has them
+};
+
+class ChainKernel : public RectangleKernel {
+ public:
+  ChainKernel(const KernelSpec& spec, const std::vector<ChainStep>& steps)
+      : program_(program_of(spec, steps)),
+        shape_(spec.outputs[0].shape),
+        strides_(strides_of(spec)),
+        all_(Part<kOperands>{make_walk<kOperands>(shape_, strides_), {}}) {}
+
+  void run(const KernelArgs& args) const override { run_part(args, all_); }
+
+  void run_in(const KernelArgs& args, std::span<const Rectangle> where) const override {
+    for (const Rectangle& one : where) {
+      run_part(args, ChainRuns(part_in<kOperands>(one, shape_, strides_)));
+    }
   }
 
  private:
+  void run_part(const KernelArgs& args, const ChainRuns& runs) const {
+    const std::array<int64_t, kOperands>& first = runs.part.first;
+    for_each_run(
+        runs.part.walk, args.pool,
+        [&](const std::array<int64_t, kOperands>& at, int64_t n) {
+          std::array<const float*, kMaxChainInputs> inputs{};
+          for (size_t i = 0; i < program_.inputs; ++i) {
+            inputs[i] = args.input(i) + first[i + 1] + at[i + 1];
+          }
+          run_chain(program_, inputs, runs.periods, args.output(0) + first[0] + at[0],
+                    n * runs.pixel);
+        },
+        runs.pixel);
+  }
+
   const ChainProgram program_;
-  Walk<kOperands> walk_;
-  int64_t pixel_ = 1;                                  // elements in a step of the walk
-  std::array<int64_t, kMaxChainInputs> periods_ = {};  // as run_chain() has them
+  const Shape shape_;
+  const std::array<ops::Strides, kOperands> strides_;  // the output, then the inputs
+  const ChainRuns all_;
 };
 
 std::unique_ptr<Kernel> make_chain(const KernelSpec& spec) {
@@ -118,7 +144,8 @@ std::unique_ptr<Kernel> make_chain(const KernelSpec& spec) {
 
 std::unique_ptr<Kernel> make_single(const KernelSpec& spec) {
   const bool fits =
-      spec.all_of_type(DType::kF32) && spec.inputs.size() == 2 && repeats_last_axis(walk_of(spec));
+      spec.all_of_type(DType::kF32) && spec.inputs.size() == 2 &&
+      repeats_last_axis(make_walk<kOperands>(spec.outputs[0].shape, strides_of(spec)));
   if (!fits) return nullptr;
   return std::make_unique<ChainKernel>(spec, std::vector{ChainStep{spec.node.op, {0, 1}, 0, 0}});
 }

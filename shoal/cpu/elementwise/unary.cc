@@ -1,11 +1,11 @@
 // Element-wise operators with one input.
 #include "shoal/cpu/elementwise/function.h"
-#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/rectangle_kernel.h"
 
 namespace shoal::cpu {
 namespace {
 
-class UnaryKernel : public Kernel {
+class UnaryKernel : public RectangleKernel {
  public:
   explicit UnaryKernel(const Function& function) : function_(function) {}
 
@@ -13,6 +13,20 @@ class UnaryKernel : public Kernel {
     constexpr int64_t kElements = 16384;  // worth waking a thread for
     args.pool.parallel_ranges(args.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
       function_(args.input(0) + begin, args.output(0) + begin, end - begin);
+    });
+  }
+
+  void run_in(const KernelArgs& args, std::span<const Rectangle> where) const override {
+    const Shape& shape = args.outputs[0].shape();
+    const int64_t width = shape[3], inner = shape.count(4, shape.rank());
+    args.pool.parallel_for(shape.count(0, 2), [&](int64_t plane, int) {
+      const int64_t at = plane * shape[2] * width * inner;
+      for (const Rectangle& one : where) {
+        for_each_line(one, width, [&](int64_t first, int64_t count) {
+          const int64_t place = at + first * inner;
+          function_(args.input(0) + place, args.output(0) + place, count * inner);
+        });
+      }
     });
   }
 

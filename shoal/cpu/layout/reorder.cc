@@ -3,39 +3,68 @@
 // regions.
 #include <algorithm>
 
-#include "shoal/cpu/kernel.h"
 #include "shoal/cpu/layout/blocked.h"
 #include "shoal/cpu/movement/transpose.h"
+#include "shoal/cpu/rectangle_kernel.h"
 
 namespace shoal::cpu {
 namespace {
 
+// A block of channels of an image: where it starts in the plain tensor and in the blocked one, and
+// the channels it has.
+struct Block {
+  int64_t plain, blocked, channels;
+};
+
 // Base of both directions: one block of channels of one image after the other.
-class ReorderKernel : public Kernel {
+class ReorderKernel : public RectangleKernel {
  public:
   ReorderKernel(const Shape& plain, const Shape& blocked)
       : images_(plain[0]),
         channels_(plain[1]),
-        plane_(plain[2] * plain[3]),
+        width_(plain[3]),
+        plane_(plain[2] * width_),
         blocks_(blocked[1]),
         block_(blocked[4]) {}
 
- protected:
-  // Calls f(where the block starts in the plain tensor, in the blocked one, channels it has).
-  template <class F>
-  void for_each_block(ThreadPool& pool, const F& f) const {
-    constexpr int64_t kElements = 4096;  // worth waking a thread for
-    const int64_t grain = kElements / std::max<int64_t>(plane_ * block_, 1) + 1;
-    pool.parallel_ranges(images_ * blocks_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t channel = i % blocks_ * block_;
-        f((i / blocks_ * channels_ + channel) * plane_, i * plane_ * block_,
-          std::min(block_, channels_ - channel));
+  void run(const KernelArgs& args) const override {
+    for_each_block(args.pool, plane_,
+                   [&](const Block& block) { move_pixels(args, block, 0, plane_); });
+  }
+
+  void run_in(const KernelArgs& args, std::span<const Rectangle> where) const override {
+    int64_t pixels = 0;
+    for (const Rectangle& one : where) pixels += one.pixels();
+    for_each_block(args.pool, pixels, [&](const Block& block) {
+      for (const Rectangle& one : where) {
+        for_each_line(one, width_, [&](int64_t first, int64_t count) {
+          move_pixels(args, block, first, count);
+        });
       }
     });
   }
 
-  const int64_t images_, channels_, plane_, blocks_, block_;
+ protected:
+  const int64_t images_, channels_, width_, plane_, blocks_, block_;
+
+ private:
+  // Moves `count` pixels of a block, from `first` on.
+  virtual void move_pixels(const KernelArgs& args, const Block& block, int64_t first,
+                           int64_t count) const = 0;
+
+  // Calls f(block), of so many pixels.
+  template <class F>
+  void for_each_block(ThreadPool& pool, int64_t pixels, const F& f) const {
+    constexpr int64_t kElements = 4096;  // worth waking a thread for
+    const int64_t grain = kElements / std::max<int64_t>(pixels * block_, 1) + 1;
+    pool.parallel_ranges(images_ * blocks_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t channel = i % blocks_ * block_;
+        f(Block{(i / blocks_ * channels_ + channel) * plane_, i * plane_ * block_,
+                std::min(block_, channels_ - channel)});
+      }
+    });
+  }
 };
 
 // to[p * to_stride + c] = from[c * from_stride + p]. Floats are transposed in registers; bytes are
@@ -58,14 +87,16 @@ class BlockKernel : public ReorderKernel {
   explicit BlockKernel(const KernelSpec& spec)
       : ReorderKernel(spec.shape(0), spec.outputs[0].shape) {}
 
-  void run(const KernelArgs& args) const override {
-    for_each_block(args.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
-      T* y = args.output<T>(0) + blocked;
-      transpose(args.input<T>(0) + plain, plane_, channels, plane_, y, block_);
-      if (channels == block_) return;
-      // Channels that fill up the block must be finite.
-      for (int64_t i = 0; i < plane_; ++i, y += block_) std::fill(y + channels, y + block_, T{0});
-    });
+ private:
+  void move_pixels(const KernelArgs& args, const Block& block, int64_t first,
+                   int64_t count) const override {
+    T* y = args.output<T>(0) + block.blocked + first * block_;
+    transpose(args.input<T>(0) + block.plain + first, plane_, block.channels, count, y, block_);
+    if (block.channels == block_) return;
+    // Channels that fill up the block must be finite.
+    for (int64_t i = 0; i < count; ++i, y += block_) {
+      std::fill(y + block.channels, y + block_, T{0});
+    }
   }
 };
 
@@ -75,11 +106,11 @@ class UnblockKernel : public ReorderKernel {
   explicit UnblockKernel(const KernelSpec& spec)
       : ReorderKernel(spec.outputs[0].shape, spec.shape(0)) {}
 
-  void run(const KernelArgs& args) const override {
-    for_each_block(args.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
-      transpose(args.input<T>(0) + blocked, block_, plane_, channels, args.output<T>(0) + plain,
-                plane_);
-    });
+ private:
+  void move_pixels(const KernelArgs& args, const Block& block, int64_t first,
+                   int64_t count) const override {
+    transpose(args.input<T>(0) + block.blocked + first * block_, block_, count, block.channels,
+              args.output<T>(0) + block.plain + first, plane_);
   }
 };
 

@@ -79,13 +79,9 @@ class SelectKernel : public RectangleKernel {
     const int64_t blocks = std::ssize(blocks_);
     args.pool.parallel_for(images_ * blocks, [&](int64_t i, int) {
       for (const Rectangle& one : where) {
-        const bool is_wide = one.columns.count() == width_;
-        const int64_t rows = is_wide ? 1 : one.rows.count();
-        const int64_t count = is_wide ? one.pixels() : one.columns.count();
-        int64_t first = one.rows.begin * width_ + one.columns.begin;
-        for (int64_t row = 0; row < rows; ++row, first += width_) {
+        for_each_line(one, width_, [&](int64_t first, int64_t count) {
           run_part(args, {i / blocks, i % blocks, first, count});
-        }
+        });
       }
     });
   }

@@ -8,6 +8,7 @@
 
 #include "shoal/base/thread_pool.h"
 #include "shoal/cpu/movement/copy.h"
+#include "shoal/cpu/rectangle.h"
 #include "shoal/ops/broadcast.h"
 
 namespace shoal::cpu {
@@ -63,6 +64,25 @@ Walk<N> make_walk(const Shape& shape, const std::array<ops::Strides, N>& strides
     for (size_t i = 0; i < N; ++i) walk.strides[i].push_back(1);
   }
   return walk;
+}
+
+// The elements of operands of [n, c, h, w] or [n, c / b, h, w, b] that are in a rectangle, and
+// where the first one is in each.
+template <size_t N>
+struct Part {
+  Walk<N> walk;
+  std::array<int64_t, N> first;
+};
+
+template <size_t N>
+Part<N> part_in(const Rectangle& where, Shape shape, const std::array<ops::Strides, N>& strides) {
+  shape[2] = where.rows.count();
+  shape[3] = where.columns.count();
+  Part<N> part{make_walk<N>(shape, strides), {}};
+  for (size_t i = 0; i < N; ++i) {
+    part.first[i] = where.rows.begin * strides[i][2] + where.columns.begin * strides[i][3];
+  }
+  return part;
 }
 
 // Calls f(offsets, n) for runs, or for pieces of a single long one, on several threads. f must be
