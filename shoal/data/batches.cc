@@ -114,7 +114,8 @@ Result<Batch> Batches::at(uint64_t epoch, size_t index) const {
   for (size_t i = 0; i < count; ++i) {
     SHOAL_ASSIGN(const Example example, read_or_next(*order, first + i, batch.examples[i]));
     batch.labels.data<int64_t>()[i] = example.label;
-    SHOAL_TRY(put(example.image, i, count, batch.images).at(data_.place(batch.examples[i])));
+    const Status status = put(example.image, i, count, batch.images);
+    if (!status.ok()) return status.at(data_.place(batch.examples[i]));
   }
   return batch;
 }
