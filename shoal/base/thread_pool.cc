@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "shoal/base/run_alone.h"
 #include "shoal/base/usable_cores.h"
 
 namespace shoal {
@@ -104,8 +103,7 @@ void ThreadPool::run(int64_t n, Body body, const void* context) {
   if (n == 1) return body(context, 0, 0);
   if (n <= 0) return;
   const Caller caller;
-  if (workers_.empty() || RunAlone::is_wanted() ||
-      busy_.exchange(true, std::memory_order_acquire)) {
+  if (workers_.empty() || busy_.exchange(true, std::memory_order_acquire)) {
     for (int64_t i = 0; i < n; ++i) body(context, i, 0);
   } else {
     share_out(n, body, context);

@@ -5,8 +5,6 @@
 #include <latch>
 #include <numeric>
 
-#include "shoal/base/run_alone.h"
-
 namespace shoal {
 namespace {
 
@@ -107,16 +105,6 @@ TEST(ThreadPool, LeavesTheCoresToOtherCallers) {
   });
   done.count_down();
   second.join();
-}
-
-TEST(ThreadPool, LeavesThoseWhoWantToBeAlone) {
-  ThreadPool pool(3);
-  {
-    const RunAlone alone;
-    pool.parallel_for(1000, [](int64_t, int slot) { EXPECT_EQ(slot, 0); });
-  }
-  std::latch all_here(3);
-  pool.parallel_for(3, [&](int64_t, int) { all_here.arrive_and_wait(); });
 }
 
 TEST(ThreadPool, PinnedThreadsWork) {

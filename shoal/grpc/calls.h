@@ -1,6 +1,6 @@
-// Calls of gRPC's asynchronous interface on one completion queue, which one thread serves. gRPC
-// has one set of sockets for all threads: with a second thread, each would get events of the
-// other's calls and have to wake it, which takes 25 us of a call's 75 (measured).
+// Calls of gRPC's asynchronous interface on a completion queue, which one thread serves. gRPC has
+// one set of sockets for all threads: with a second thread, each gets events of the other's calls
+// and has to wake it, which adds 25 us to a call of 75 (measured).
 #pragma once
 
 #include <grpcpp/alarm.h>

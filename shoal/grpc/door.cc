@@ -21,8 +21,10 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "inference.grpc.pb.h"
+#include "shoal/base/usable_cores.h"
 #include "shoal/grpc/calls.h"
 #include "shoal/grpc/health.h"
 #include "shoal/grpc/messages.h"
@@ -71,12 +73,12 @@ uint32_t priority_of(const serve::InferRequest& request) {
   return request.priority == 0 ? serve::kUsualPriority : request.priority;
 }
 
-// What all calls share.
+// What the calls of one queue share.
 struct Hall {
   Backend& backend;
-  Service service{};
-  std::unique_ptr<CallQueue> queue{};
-  std::atomic<bool> ends = false;  // inferences are refused, so that clients ask another server
+  Service& service;
+  const std::atomic<bool>& ends;  // inferences are refused, so that clients ask another server
+  CallQueue queue;
 
   // Calls `done` once, now or on another thread. Takes the tensors out of the message. REQUIRES: it
   // is called on the thread that serves.
@@ -87,7 +89,7 @@ struct Hall {
     auto refusal = backend.refusal(message.model_name(), asker.client, priority_of(*request));
     if (refusal) return done(*std::move(refusal));
     ModelName model{message.model_name(), message.model_version()};
-    if (!queue->is_crowded() && backend.is_quick(model.name)) {
+    if (!queue.is_crowded() && backend.is_quick(model.name)) {
       asker.is_passing = true;
       return backend.infer(model, *request, asker, std::move(done));
     }
@@ -118,7 +120,7 @@ class Document final : public Call<Document<Request, Response>> {
   };
 
   explicit Document(std::shared_ptr<const Kind> kind)
-      : Call<Document>(*kind->hall.queue),
+      : Call<Document>(kind->hall.queue),
         kind_(std::move(kind)),
         writer_(&context_),
         finished_(*this, &Document::on_finished) {}
@@ -157,7 +159,7 @@ class Document final : public Call<Document<Request, Response>> {
 class InferCall final : public Call<InferCall> {
  public:
   explicit InferCall(Hall& hall)
-      : Call(*hall.queue),
+      : Call(hall.queue),
         hall_(hall),
         writer_(&context_),
         finished_(*this, &InferCall::on_finished),
@@ -219,7 +221,7 @@ class InferCall final : public Call<InferCall> {
 class InferStream final : public Call<InferStream> {
  public:
   explicit InferStream(Hall& hall)
-      : Call(*hall.queue),
+      : Call(hall.queue),
         hall_(hall),
         stream_(&context_),
         read_(*this, &InferStream::on_read),
@@ -373,9 +375,10 @@ void offer_repository(Hall& hall) {
 
 class GrpcDoor final : public serve::Door {
  public:
-  GrpcDoor(Backend& backend, std::string host) : hall_{backend}, host_(std::move(host)) {}
+  GrpcDoor(Backend& backend, std::string host) : backend_(backend), host_(std::move(host)) {}
   ~GrpcDoor() override {
     if (server_ != nullptr) shut_down(SystemClock::now());
+    for (std::thread& thread : threads_) thread.join();
   }
 
   bool listen(const std::string& port, const serve::DoorOptions& options) {
@@ -390,22 +393,18 @@ class GrpcDoor final : public serve::Door {
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshake);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdle);
     builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadata);
-    builder.RegisterService(&hall_.service);
+    builder.RegisterService(&service_);
     builder.RegisterService(&health_.service());
-    hall_.queue = std::make_unique<CallQueue>(builder.AddCompletionQueue());
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr) {  // nothing was begun
-      hall_.queue->get()->Shutdown();
-      hall_.queue->serve();
-      return false;
+    for (size_t i = 0; i < threads_for(usable_cores().size()); ++i) {
+      halls_.emplace_back(
+          new Hall{backend_, service_, ends_, CallQueue(builder.AddCompletionQueue())});
     }
-    offer_documents(hall_);
-    offer_repository(hall_);
-    (new InferCall(hall_))->start();
-    (new InferStream(hall_))->start();
-    health_.start(*hall_.queue);
-    thread_ = std::thread([this] { hall_.queue->serve(); });
-    return port_ != 0;
+    server_ = builder.BuildAndStart();
+    for (const auto& hall : halls_) {
+      server_ == nullptr ? hall->queue.get()->Shutdown() : open(*hall);
+      threads_.emplace_back([&hall] { hall->queue.serve(); });
+    }
+    return server_ != nullptr && port_ != 0;
   }
 
   std::string address() const override { return host_ + ":" + std::to_string(port_); }
@@ -417,7 +416,7 @@ class GrpcDoor final : public serve::Door {
   bool drain(serve::Time deadline) override {
     constexpr std::chrono::milliseconds kGrace{500};
     set_serving(false);
-    hall_.ends = true;
+    ends_ = true;
     std::this_thread::sleep_until(std::min(deadline, SteadyClock::now() + kGrace));
     const auto left =
         std::chrono::duration_cast<SystemClock::duration>(deadline - SteadyClock::now());
@@ -426,13 +425,26 @@ class GrpcDoor final : public serve::Door {
   }
 
  private:
+  // One where cores are few: see calls.h. A thread moves some 10,000 requests a second.
+  static size_t threads_for(size_t cores) { return std::max<size_t>(cores / 4, 1); }
+
+  // Lets gRPC wait for all kinds of calls.
+  void open(Hall& hall) {
+    offer_documents(hall);
+    offer_repository(hall);
+    (new InferCall(hall))->start();
+    (new InferStream(hall))->start();
+    health_.start(hall.queue);
+  }
+
   // Calls that have begun are answered, after the deadline by cancelling them.
   void shut_down(SystemClock::time_point deadline) {
-    if (!thread_.joinable()) return;
+    if (std::exchange(is_shut_down_, true)) return;
     health_.end();
     server_->Shutdown(deadline);
-    hall_.queue->finish();
-    thread_.join();
+    for (const auto& hall : halls_) hall->queue.finish();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
   }
 
   static std::shared_ptr<::grpc::ServerCredentials> credentials(const serve::TlsFiles& tls) {
@@ -442,12 +454,16 @@ class GrpcDoor final : public serve::Door {
     return ::grpc::SslServerCredentials(options);
   }
 
-  Hall hall_;
-  Health health_;
+  Backend& backend_;
   const std::string host_;
   int port_ = 0;
+  Service service_;
+  Health health_;
+  std::atomic<bool> ends_ = false;
+  std::vector<std::unique_ptr<Hall>> halls_;
   std::unique_ptr<::grpc::Server> server_;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
+  bool is_shut_down_ = false;
 };
 
 Result<std::unique_ptr<serve::Door>> open(Backend& backend, const serve::DoorOptions& options) {

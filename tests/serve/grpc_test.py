@@ -165,6 +165,34 @@ def test_documents(_):
         assert check(b"", timeout=TIMEOUT) == b"\x08\x01"  # SERVING
 
 
+def test_health_can_be_watched(_):
+    serving, not_serving, unknown = b"\x08\x01", b"\x08\x02", b"\x08\x03"
+    nothing = b"\x0a\x01x"  # a service that is not there
+    server = Server()
+    with server.channel() as channel:
+        watch = channel.unary_stream("/grpc.health.v1.Health/Watch")
+        said = watch(b"", timeout=TIMEOUT)
+        assert next(said) == serving
+        left = watch(nothing, timeout=TIMEOUT)
+        assert next(left) == unknown
+        left.cancel()
+        try:
+            channel.unary_unary("/grpc.health.v1.Health/Check")(nothing, timeout=TIMEOUT)
+            raise AssertionError("nothing is healthy")
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.NOT_FOUND, error
+        server.process.terminate()
+        assert next(said) == not_serving
+        try:
+            next(said)
+            raise AssertionError("the server ends, and says more")
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.UNAVAILABLE, error
+        assert server.process.wait(timeout=TIMEOUT) == 0
+    with server:
+        pass
+
+
 def test_repository(_):
     with Server() as server, server.channel() as channel:
         index = call(channel, "RepositoryIndex").models

@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <optional>
-#include <thread>
-
-#include "shoal/base/run_alone.h"
 
 namespace shoal::serve {
 namespace {
@@ -39,40 +35,19 @@ Tensor rows_of(const std::shared_ptr<const Tensor>& all, int64_t begin, int64_t 
   return Tensor::view(type, all->bytes().data() + row * static_cast<size_t>(begin), all);
 }
 
-struct BatchTime {
-  Clock::duration took{0};
-  bool alone = false;  // threads that help are not worth it
-};
-
-// The fastest of a few runs on zeros. Between requests the threads of a device fall asleep; so that
-// they do so here, there are pauses.
-Result<Clock::duration> time_runs(Session& session, const Tensor& input) {
+// The fastest of a few runs on zeros.
+Result<Clock::duration> time_batch(Session& session, const TensorType& type) {
   constexpr int kRuns = 5;
-  constexpr std::chrono::microseconds kPause{200};
-  Clock::duration best = Clock::duration::max();
+  const Tensor input(type);
+  Clock::duration best{0};
   for (int i = 0; i < kRuns; ++i) {
     std::vector<Tensor> outputs(session.outputs().size());
-    std::this_thread::sleep_for(kPause);
     const auto begin = Clock::now();
     SHOAL_TRY(session.run(std::span(&input, 1), outputs));
-    best = std::min<Clock::duration>(best, Clock::now() - begin);
+    const Clock::duration took = Clock::now() - begin;
+    best = i == 0 ? took : std::min(best, took);
   }
   return best;
-}
-
-// Whether threads that help are worth it: they are if they save a fifth of the time, because they
-// are missing for other requests and for the client meanwhile.
-Result<BatchTime> time_batch(Session& session, const TensorType& type) {
-  constexpr std::chrono::milliseconds kLong{1};  // for which they always are
-  constexpr double kWorthwhile = 0.8;
-  const Tensor input(type);
-  SHOAL_ASSIGN(const Clock::duration helped, time_runs(session, input));
-  if (helped >= kLong) return BatchTime{helped, false};
-  const RunAlone guard;
-  SHOAL_ASSIGN(const Clock::duration alone, time_runs(session, input));
-  const bool is_worth_it =
-      static_cast<double>(helped.count()) <= kWorthwhile * static_cast<double>(alone.count());
-  return is_worth_it ? BatchTime{helped, false} : BatchTime{alone, true};
 }
 
 }  // namespace
@@ -98,13 +73,6 @@ Result<std::shared_ptr<ServedModel>> ServedModel::load(const ModelSource& source
   facts.max_batch = served->max_batch();
   served->facts_ = std::make_shared<const ModelFacts>(std::move(facts));
   return served;
-}
-
-Status ServedModel::Batched::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                                 const RequestOptions& options) {
-  std::optional<RunAlone> guard;
-  if (alone) guard.emplace();
-  return session.run(inputs, outputs, options);
 }
 
 // The suffix was cut out of an optimised network, and is run as it is.
@@ -142,18 +110,17 @@ void ServedModel::prepare_batches(const Model& model, Device& device, ModelFacts
     const TensorType type = loaded->graph[loaded->graph.inputs()[0]].type;
     Result<Session> session = Session::open(loaded->graph, device);
     if (!session.ok()) break;
-    const Result<BatchTime> time = time_batch(*session, type);
-    if (!time.ok()) break;
-    const double each =
-        std::chrono::duration<double>(time->took).count() / static_cast<double>(items);
+    const Result<Clock::duration> took = time_batch(*session, type);
+    if (!took.ok()) break;
+    const double each = std::chrono::duration<double>(*took).count() / static_cast<double>(items);
     if (measures && items > 1 && each > kWorthwhile * before) break;
     before = each;
     if (items == 1) {
       item_ = type;
       facts.ms = 1e3 * each;
     }
-    batched_.emplace(items, Batched{*std::move(session), time->alone});
-    batch_times_.emplace(items, time->took);
+    batched_.emplace(items, *std::move(session));
+    batch_times_.emplace(items, *took);
   }
   if (batched_.empty()) (void)session_.prepare();
 }
@@ -174,8 +141,8 @@ Result<std::vector<Tensor>> ServedModel::run(const Inputs& inputs, const Request
   }
   std::vector<Tensor> outputs(session_.outputs().size());
   const auto exact = batched_.find(batch_items(inputs));
-  SHOAL_TRY(exact == batched_.end() ? session_.run(inputs, outputs, options)
-                                    : exact->second.run(inputs, outputs, options));
+  Session& session = exact == batched_.end() ? session_ : exact->second;
+  SHOAL_TRY(session.run(inputs, outputs, options));
   return outputs;
 }
 

@@ -80,15 +80,6 @@ class ServedModel {
     Session rest;
   };
 
-  // For batches of one size.
-  struct Batched {
-    Session session;
-    bool alone = false;  // threads of the device are not worth waking
-
-    Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-               const RequestOptions& options);
-  };
-
   Status share(const ModelSource& source, Device& device);
   Result<std::vector<Tensor>> run_shared(const Inputs& inputs, const RequestOptions& options);
   void prepare_batches(const Model& model, Device& device, ModelFacts& facts);
@@ -97,7 +88,7 @@ class ServedModel {
   Session session_;
   std::optional<ExitServer> exits_;
   std::optional<Shared> shared_;
-  std::map<int64_t, Batched> batched_;  // by items; empty: the model takes no batches
+  std::map<int64_t, Session> batched_;  // by items; empty: the model takes no batches
   std::map<int64_t, std::chrono::steady_clock::duration> batch_times_;
   TensorType item_;  // of a batch: its first dimension is 1
 };
