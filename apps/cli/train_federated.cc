@@ -33,6 +33,13 @@ void add_secret(const Figures& figures, std::vector<Fact>& facts) {
   facts.push_back({"secure_clamped", figures.clamped});
 }
 
+Fact top1_of(const Figures& figures) {
+  const bool is_known = std::ranges::any_of(
+      figures.history, [](const RoundReport& round) { return round.top1 >= 0; });
+  if (!is_known) return {"top1", Json(nullptr), "held-out top-1", "unknown"};
+  return {"top1", figures.evaluation.top1(), "held-out top-1", 2, " %"};
+}
+
 std::vector<Fact> facts_of(const Figures& figures, const federated::Weights& weights,
                            const FederatedFlags& flags, double seconds) {
   Json top1s = Json::array();
@@ -42,7 +49,7 @@ std::vector<Fact> facts_of(const Figures& figures, const federated::Weights& wei
   std::vector<Fact> facts = {
       {"rounds", figures.rounds, "rounds"},
       {"loss", figures.loss, "loss", 4},
-      {"top1", figures.evaluation.top1(), "held-out top-1", 2, " %"},
+      top1_of(figures),
       {"invited", figures.invited, "invited"},
       {"reported", figures.reported, "reported"},
       {"stragglers", figures.stragglers, "stragglers"},

@@ -148,6 +148,8 @@ void RoundHub::advance(Time now) {
     if (round_->call && now >= *round_->call) call_for_work();
     if (!round_->awaited.empty() && now < round_->until) return;
     close_phase(now);
+    // The next one begins with the next tick: to evaluate took time.
+    if (!round_) return;
   }
 }
 
@@ -300,7 +302,7 @@ void RoundHub::end_run(const Status& status) {
 RoundHub::Time RoundHub::next_tick() const {
   if (round_) return round_->call ? std::min(*round_->call, round_->until) : round_->until;
   if (waiting_since_) return *waiting_since_ + options_.wait;
-  return began_ + options_.start_timeout;
+  return expected_.empty() ? began_ : began_ + options_.start_timeout;
 }
 
 }  // namespace shoal::federated_cluster

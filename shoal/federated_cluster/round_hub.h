@@ -65,7 +65,7 @@ class RoundHub {
   std::vector<int> take_dropped() { return std::exchange(dropped_, {}); }
   std::vector<federated::RoundReport> take_reports() { return std::exchange(reports_, {}); }
 
-  // When tick() should be called if nothing else happens.
+  // When tick() should be called if nothing else happens; at once where that has passed.
   Time next_tick() const;
   bool is_over() const { return over_; }
   Status status() const { return status_; }  // kUnavailable without enough clients for too long

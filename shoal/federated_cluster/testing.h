@@ -1,6 +1,8 @@
 // Options and data that federated rounds and their simulation are compared with.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string_view>
 #include <vector>

@@ -99,16 +99,18 @@ Result<cluster::WorkerOptions> options_of(const Flags& flags,
                                             : static_cast<size_t>(physical_memory_bytes() / 2);
   // Weights are kept twice: as they came, and as kernels read them.
   options.weight_bytes = options.plan_bytes = memory / 2;
-  if (!flags.data.empty()) {
-    SHOAL_ASSIGN(std::shared_ptr<const Dataset> data,
-                 open_dataset(flags.data, flags.format, Split::kTraining));
-    options.own_learning =
-        federated_cluster::learn_from(std::move(data), {.secret_only = flags.secure_only});
-  }
   if (flags.store.empty()) return options;
   SHOAL_ASSIGN(options.cache,
                cluster::WeightCache::open(flags.store, static_cast<size_t>(flags.quota_mb) << 20));
   return options;
+}
+
+// What learns from the data of this device; null: it has none.
+Result<cluster::BeginOwnLearning> own_learning_of(const Flags& flags) {
+  if (flags.data.empty()) return cluster::BeginOwnLearning();
+  SHOAL_ASSIGN(std::shared_ptr<const Dataset> data,
+               open_dataset(flags.data, flags.format, Split::kTraining));
+  return federated_cluster::learn_from(std::move(data), {.secret_only = flags.secure_only});
 }
 
 // Announces the worker by mDNS. A failure is only reported, because workers can also be listed by
@@ -157,6 +159,7 @@ Outcome serve(const Flags& flags) {
   SHOAL_OR_EXIT(auto listener, Exit::kNetwork, transport->listen(flags.listen));
   const std::string address = listener->address();
   SHOAL_OR_EXIT(auto options, Exit::kResources, options_of(flags, tls.membership));
+  SHOAL_OR_EXIT(options.own_learning, Exit::kUsage, own_learning_of(flags));
   SHOAL_OR_EXIT(const auto fault_hook, Exit::kResources, emulation.fault_hook(name));
   if (fault_hook) {
     options.reached = [fault_hook](cluster::FaultPoint at) { fault_hook(static_cast<int>(at)); };
