@@ -9,6 +9,7 @@ import subprocess
 
 import numpy as np
 
+from digit_arrays import write_digits
 from harness import SHOAL, TIMEOUT, Running, run_tests, shoal, wait_for
 
 
@@ -90,6 +91,24 @@ def test_weights_travel_over_emulated_links_if_that_is_asked_for(_):
     result = json.loads(shoal(*emulate, "--real-deploy", "--", *bench).stdout)
     assert result["weight_bytes"] > 4e6 and 0 <= result["sent_again"] < 0.1, result
     assert result["link_use"] <= 1.05 and result["deploying"]["requests"] > 0, result
+
+
+def test_devices_that_learn_together_are_reported(tmp):
+    write_digits(tmp)
+    words = ["train", "zoo:mlp", "--data", tmp, "--format", "npy", "--cluster", "--all-workers", "--steps", 24,
+             "--batch", 32, "--report", tmp / "page.html", "--json"]
+    emulate = ["emulate", "--workers", 3, "--device", "pi4", "--link", "gigabit", "--dilate", 1, "--"]
+    done = shoal(*emulate, *words)
+    assert "\033" not in done.stderr, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    devices = result["devices"]
+    assert len(devices) == 3 and abs(sum(one["share"] for one in devices) - 1) < 1e-9, devices
+    for one in devices:
+        assert one["state"] == "working" and one["steps_late"] == 0 and one["examples_per_s"] > 0, one
+    text = (tmp / "page.html").read_text()
+    for part in ("<polyline", "<polygon", "top-1, %", "one device alone", *(f"<td>{one['name']}</td>" for one in devices)):
+        assert part in text, part
+    assert f'{result["top1"]:.2f}' in text
 
 
 def test_emulation_says_what_is_wrong(_):
