@@ -150,8 +150,9 @@ void report(const TrainFlags& flags, const Figures& figures) {
 
 Status write_page(const TrainFlags& flags, const Figures& figures) {
   if (flags.report.empty()) return {};
+  const size_t devices = figures.record.devices.size();
   const std::string title = flags.model.model + " on " + flags.options.data.string() + ", by " +
-                            std::to_string(figures.record.devices.size()) + " devices";
+                            std::to_string(devices) + (devices == 1 ? " device" : " devices");
   return write_file(flags.report, report::cluster_training_page(title, figures.record));
 }
 

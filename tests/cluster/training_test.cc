@@ -102,8 +102,10 @@ TEST(Training, TakesAWorkerBack) {
   };
   options.cancelled = [&] { return after >= 3; };
   learn::RunRecorder recorder({.micro_batches = 8});
+  int changes = 0;
   options.on_moment = [&](const TrainingMoment& moment) {
     const auto now = std::chrono::steady_clock::now();
+    changes += moment.is_step ? 0 : 1;
     if (!moment.is_step) return recorder.update(moment.step.step, moment.hub.devices(), now);
     recorder.end_step(moment.step, moment.hub.devices(), now);
     EXPECT_GT(moment.step.seconds, 0);
@@ -114,6 +116,7 @@ TEST(Training, TakesAWorkerBack) {
   EXPECT_EQ(run->lost.size(), 1u);
   EXPECT_EQ(run->joined_again, 1);
   const learn::RunRecord record = recorder.record();
+  EXPECT_EQ(changes, 2);
   ASSERT_EQ(record.events.size(), 2u);
   EXPECT_EQ(record.events[0].kind, learn::RunRecord::Event::Kind::kLost);
   EXPECT_EQ(record.events[1].kind, learn::RunRecord::Event::Kind::kJoined);
