@@ -128,6 +128,24 @@ TEST(Training, TakesAWorkerBack) {
   EXPECT_EQ(run->hash, hash_alone(make_lesson(), std::ssize(run->losses)));
 }
 
+// Statistics of norms are the mean of the last 64 steps here, and not those of the weights before.
+TEST(Training, KnowsWhenStatisticsAreMeasured) {
+  constexpr learn::SmallTask kNormed{.has_norm = true};
+  Lesson lesson = make_lesson();
+  lesson.network = kNormed.network();
+  Cluster cluster(1);
+  TrainingRunOptions options = options_for(1);
+  options.hub.steps = 70;
+  std::vector<int64_t> measured;
+  options.on_moment = [&](const TrainingMoment& moment) {
+    if (moment.hub.has_statistics()) measured.push_back(moment.step.step);
+  };
+  const auto device = make_reference_device();
+  const auto run = run_training(cluster.coordinator(), *device, lesson, kNormed.source(), options);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(measured, std::vector<int64_t>{69});
+}
+
 // The checkpoint that a run makes before `step`, at which it ends.
 learn::HubSession::State checkpoint_before(int64_t step, Cluster& cluster, const Lesson& lesson,
                                            TrainingRunOptions options) {
