@@ -39,7 +39,7 @@ std::string joined(const std::vector<std::string>& cells, const std::vector<size
 
 bool use_colour() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
 
-void Table::print() const {
+std::vector<std::string> Table::lines() const {
   std::vector<size_t> widths;
   std::vector<bool> right(header_.size(), true);
   for (const std::string& cell : header_) widths.push_back(width_of(cell));
@@ -49,18 +49,21 @@ void Table::print() const {
       right[i] = right[i] && (row[i].empty() || looks_numeric(row[i]));
     }
   }
+  size_t total = widths.empty() ? 0 : 2 * (widths.size() - 1);
+  for (size_t w : widths) total += w;
+  std::vector<std::string> lines{joined(header_, widths, right)};
+  for (const auto& row : rows_) {
+    lines.push_back(row.empty() ? std::string(total, '-') : joined(row, widths, right));
+  }
+  return lines;
+}
+
+void Table::print() const {
+  const std::vector<std::string> all = lines();
   const char* bold = use_colour() ? "\033[1m" : "";
   const char* plain = use_colour() ? "\033[0m" : "";
-  std::printf("%s%s%s\n", bold, joined(header_, widths, right).c_str(), plain);
-  for (const auto& row : rows_) {
-    if (!row.empty()) {
-      std::printf("%s\n", joined(row, widths, right).c_str());
-      continue;
-    }
-    size_t total = widths.empty() ? 0 : 2 * (widths.size() - 1);
-    for (size_t w : widths) total += w;
-    std::printf("%s\n", std::string(total, '-').c_str());
-  }
+  std::printf("%s%s%s\n", bold, all[0].c_str(), plain);
+  for (size_t i = 1; i < all.size(); ++i) std::printf("%s\n", all[i].c_str());
 }
 
 }  // namespace shoal::cli

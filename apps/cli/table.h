@@ -14,6 +14,8 @@ class Table {
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   void add_rule() { rows_.emplace_back(); }  // a line across, before totals
 
+  // The header first.
+  std::vector<std::string> lines() const;
   // Bold header on a terminal, unless NO_COLOR is set.
   void print() const;
 

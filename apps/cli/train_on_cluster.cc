@@ -1,4 +1,6 @@
 // shoal train --cluster: the workers of a cluster learn one network together.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -7,6 +9,9 @@
 #include "exit_codes.h"
 #include "facts.h"
 #include "progress.h"
+#include "shoal/base/atomic_file.h"
+#include "shoal/base/printable.h"
+#include "shoal/report/cluster_training_page.h"
 #include "shoal/train_cluster/train_cluster.h"
 #include "train/cancel_on_signals.h"
 #include "train/train_flags.h"
@@ -22,7 +27,6 @@ using train_cluster::Figures;
 
 Result<train_cluster::Options> options_of(const TrainFlags& flags) {
   train_cluster::Options options;
-  if (!flags.report.empty()) return invalid("--report is for training on one device");
   SHOAL_ASSIGN(options.fit, flags.resolve());
   if (options.fit.out.empty() && flags.options.checkpoint.empty()) options.fit.checkpoint.clear();
   options.steps = flags.together.steps;
@@ -34,26 +38,74 @@ Result<train_cluster::Options> options_of(const TrainFlags& flags) {
   options.all_workers = flags.together.all_workers;
   options.fixed_shares = flags.together.fixed_shares;
   options.slack = flags.together.slack;
+  constexpr int64_t kPoints = 12;  // of the curve of accuracy
+  if (!flags.report.empty()) options.evaluations = kPoints;
   SHOAL_TRY(train_cluster::check(options));
   return options;
 }
 
-// Shows the loss of every step. Not copied: its callbacks refer to it.
-class StepLine {
+std::vector<std::string> lines_of(const learn::RunRecord& record) {
+  Table table(learn::device_header());
+  for (const auto& [worker, device] : record.devices) {
+    constexpr size_t kMost = 24;
+    std::vector<std::string> cells = device_cells(record, device);
+    cells[0] = printable(cells[0], kMost);
+    table.add(std::move(cells));
+  }
+  return table.lines();
+}
+
+// Shows the loss of every step, and for people the devices. Not copied: its callbacks refer to it.
+class StepView {
  public:
-  explicit StepLine(train_cluster::Options& options) {
-    options.on_step = [this, &options](int64_t step, double loss) {
-      if (!line_) line_.emplace("train", static_cast<size_t>(std::max<int64_t>(options.steps, 1)));
-      line_->at(static_cast<size_t>(step) + 1, "loss " + fixed(loss, 4));
+  StepView(train_cluster::Options& options, bool has_table) : steps_(options.steps) {
+    options.on_step = [this](int64_t step, double loss) {
+      done_ = step + 1;
+      note_ = "loss " + fixed(loss, 4);
+      show();
+    };
+    if (!has_table) return;
+    options.on_devices = [this](const learn::RunRecord& record) {
+      steps_ = record.steps;
+      table_ = lines_of(record);
+      if (done_ > 0) show();
     };
   }
-  StepLine(const StepLine&) = delete;
-  StepLine& operator=(const StepLine&) = delete;
+  StepView(const StepView&) = delete;
+  StepView& operator=(const StepView&) = delete;
   void end() { line_.reset(); }
+  void say(const std::string& note) {
+    if (line_) return line_->say(note);
+    std::fprintf(stderr, "%s\n", note.c_str());
+  }
 
  private:
+  void show() {
+    if (!line_) line_.emplace("train", static_cast<size_t>(std::max<int64_t>(steps_, 1)));
+    line_->at(static_cast<size_t>(done_), note_, table_);
+  }
+
+  int64_t steps_, done_ = 0;
+  std::string note_;
+  std::vector<std::string> table_;
   std::optional<ProgressBar> line_;
 };
+
+Json json_of(const learn::RunRecord& record) {
+  Json devices = Json::array();
+  for (const auto& [worker, device] : record.devices) {
+    const learn::DeviceRow& row = device.row;
+    devices.push_back(
+        {{"name", valid_utf8(device.name)},
+         {"share", static_cast<double>(row.share) / static_cast<double>(record.micro_batches)},
+         {"examples_per_s", examples_per_second(record, row)},
+         {"lag_ms", 1e3 * row.lag_seconds},
+         {"steps", row.steps},
+         {"steps_late", row.late},
+         {"state", device_cells(record, device).back()}});
+  }
+  return devices;
+}
 
 std::vector<Fact> facts_of(const Figures& figures, int64_t local_steps) {
   return {{"steps", figures.steps, "steps"},
@@ -73,18 +125,21 @@ std::vector<Fact> facts_of(const Figures& figures, int64_t local_steps) {
           {"workers_lost", figures.lost.size()},
           {"lost_norms", figures.lost_norms},
           {"resumed_at", figures.resumed_at},
+          {"devices", json_of(figures.record)},
           {"loss", figures.loss, "loss", 4},
           {"top1", figures.evaluation.top1(), "held-out top-1", 2, " %"}};
 }
 
 // From the second step on, so that the first tells how fast they are.
-void slow_down_in_turn(const ClusterAccess& access, double times, train_cluster::Options& options) {
+void slow_down_in_turn(const ClusterAccess& access, double times, StepView& view,
+                       train_cluster::Options& options) {
   const auto workers = access.connection().workers();
-  options.on_step = [&access, workers, times, then = options.on_step](int64_t step, double loss) {
+  options.on_step = [&access, &view, workers, times, then = options.on_step](int64_t step,
+                                                                             double loss) {
     then(step, loss);
     const auto slow = static_cast<size_t>(step) % workers.size();
     const Status slowed = access.slow_down(workers[slow].name, times);
-    if (!slowed.ok()) std::fprintf(stderr, "%s\n", std::string(slowed.message()).c_str());
+    if (!slowed.ok()) view.say(std::string(slowed.message()));
   };
 }
 
@@ -93,16 +148,25 @@ void report(const TrainFlags& flags, const Figures& figures) {
   print_facts(facts_of(figures, local_steps), flags.json);
 }
 
+Status write_page(const TrainFlags& flags, const Figures& figures) {
+  if (flags.report.empty()) return {};
+  const size_t devices = figures.record.devices.size();
+  const std::string title = flags.model.model + " on " + flags.options.data.string() + ", by " +
+                            std::to_string(devices) + (devices == 1 ? " device" : " devices");
+  return write_file(flags.report, report::cluster_training_page(title, figures.record));
+}
+
 #ifdef SHOAL_MPI
 // Every rank learns; rank 0 reports.
 Outcome train_on_ranks(const TrainFlags& flags) {
+  if (!flags.report.empty()) return {Exit::kUsage, "--report needs a hub, which MPI has not"};
   SHOAL_OR_EXIT(train_cluster::Options options, Exit::kUsage, options_of(flags));
   if (!options.fit.resume && flags.options.checkpoint.empty()) options.fit.checkpoint.clear();
   SHOAL_OR_EXIT(const auto ranks, Exit::kNetwork, mpi::Ranks::begin());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
   const bool is_first = ranks->rank() == 0;
-  std::optional<StepLine> line;
-  if (is_first) line.emplace(options);
+  std::optional<StepView> line;
+  if (is_first) line.emplace(options, false);
   const auto figures = train_cluster::train_as_rank(
       {ranks->rank(), ranks->size(), [&](auto mine) { return ranks->gather(mine); }}, *device,
       options);
@@ -126,21 +190,25 @@ Outcome train_on_cluster(const TrainFlags& flags) {
   cluster.network = flags.together.network;
   SHOAL_OR_EXIT(const auto access, Exit::kNetwork, open_access(cluster));
   const std::atomic<bool>* const cancel = cancel_on_signals();
-  StepLine line(options);
-  options.on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); };
+  StepView view(options, !flags.json && isatty(STDERR_FILENO) != 0);
+  options.on_note = [&view](const std::string& note) { view.say(note); };
   // In an emulated world examples lie on the devices, as weights do, before links are slow.
   if (access->emulated() && !access->deploys_really()) options.ahead = true;
   options.begins = [&] { access->shape(true); };
-  if (flags.together.straggler > 1) slow_down_in_turn(*access, flags.together.straggler, options);
+  if (flags.together.straggler > 1) {
+    slow_down_in_turn(*access, flags.together.straggler, view, options);
+  }
   options.cancelled = [cancel] { return cancel->load(); };
   const auto figures = train_cluster::train(access->connection(), *device, options);
   access->shape(false);
-  line.end();
+  view.end();
   if (!figures.ok()) return fail(Doing::kTrain, figures.status());
   for (const Status& why : figures->lost) {
     std::fprintf(stderr, "lost: %s\n", std::string(why.message()).c_str());
   }
   report(flags, *figures);
+  const Status page = write_page(flags, *figures);
+  if (!page.ok()) return fail(Doing::kTrain, page);
   if (cancel->load()) {
     return {Exit::kInterrupted, options.fit.checkpoint.empty()
                                     ? "interrupted; nothing was written"

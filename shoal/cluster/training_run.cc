@@ -1,6 +1,8 @@
 #include "shoal/cluster/training_run.h"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -288,16 +290,18 @@ class Runner {
 
   void note_devices() const { options_.on_moment({.step = {.step = hub_.step()}, .hub = hub_}); }
 
-  // What has travelled since the step before. A connection that is lost takes its count with it.
+  // What has travelled since the step before: not known where a connection was lost meanwhile,
+  // which takes its count with it.
   void count_traffic(learn::StepFacts& facts) {
     const net::Traffic now = coordinator_.traffic();
     const auto [before, examples_before] = std::exchange(step_traffic_, {now, example_bytes_});
-    const auto since = [](uint64_t then, uint64_t count) {
-      return static_cast<double>(count - std::min(then, count));
-    };
+    const bool is_known = now.sent >= before.sent && now.received >= before.received;
     const double examples = example_bytes_ - examples_before;
-    facts.sent_bytes = std::max(since(before.sent, now.sent) - examples, 0.0);
-    facts.received_bytes = since(before.received, now.received);
+    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+    const auto sent = static_cast<double>(now.sent - before.sent);
+    facts.sent_bytes = is_known ? std::max(sent - examples, 0.0) : kUnknown;
+    facts.received_bytes =
+        is_known ? static_cast<double>(now.received - before.received) : kUnknown;
   }
 
   // After the first step, what was deployed before it is out of the figures.

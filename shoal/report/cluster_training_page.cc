@@ -153,7 +153,9 @@ std::string figures(const RunRecord& record) {
   add(record.predicted_seconds > 0, {"predicted", ms(record.predicted_seconds), "ms"});
   add(record.step_seconds > 0 && record.single_seconds > 0,
       {"speed-up", fixed(record.single_seconds / record.step_seconds, 2), "x"});
-  add(record.bytes > 0, {"a step sends", fixed(record.bytes / 1e3, 1), "kB"});
+  const bool is_large = record.bytes >= 1e6;
+  add(record.bytes > 0,
+      {"a step sends", fixed(record.bytes / (is_large ? 1e6 : 1e3), 1), is_large ? "MB" : "kB"});
   all.push_back({"codec", record.codec});
   return page::figures(all);
 }

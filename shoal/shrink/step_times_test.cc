@@ -176,7 +176,7 @@ TEST(TimerByPlan, CarriesPlansOverToOtherWidths) {
   const double first = timer(*passes::optimize(one))->ms;
   ASSERT_TRUE(timer(narrow(1)).ok() && timer(narrow(2)).ok());
   EXPECT_DOUBLE_EQ(timer(*passes::optimize(one))->ms, first);
-  for (uint64_t seed : {3, 4}) {
+  for (const uint64_t seed : {uint64_t{3}, uint64_t{4}}) {
     const auto carried = timer(narrow(seed));
     const auto searched = timer_by_plan(cluster)(narrow(seed));
     ASSERT_TRUE(carried.ok() && searched.ok());

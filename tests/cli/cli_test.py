@@ -213,11 +213,6 @@ def test_convert_to_8_bits_keeps_the_answers(tmp):
     assert (tmp / "slow.onnx").stat().st_size == (tmp / "random.onnx").stat().st_size
 
 
-def test_train_has_no_report_of_a_cluster(tmp):
-    words = ["train", "zoo:lenet5", "--data", tmp, "--format", "npy", "--cluster", "--report", tmp / "page.html"]
-    assert "--report is for" in shoal(*words, expect=2).stderr
-
-
 def test_shrink_writes_a_smaller_network_and_its_controls(tmp):
     write_digits(tmp)
     words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 1, "--rate", 0.005,

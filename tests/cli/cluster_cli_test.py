@@ -93,6 +93,24 @@ def test_weights_travel_over_emulated_links_if_that_is_asked_for(_):
     assert result["link_use"] <= 1.05 and result["deploying"]["requests"] > 0, result
 
 
+def test_devices_that_learn_together_are_reported(tmp):
+    write_digits(tmp)
+    words = ["train", "zoo:mlp", "--data", tmp, "--format", "npy", "--cluster", "--all-workers", "--steps", 24,
+             "--batch", 32, "--report", tmp / "page.html", "--json"]
+    emulate = ["emulate", "--workers", 3, "--device", "pi4", "--link", "gigabit", "--dilate", 1, "--"]
+    done = shoal(*emulate, *words)
+    assert "\033" not in done.stderr, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    devices = result["devices"]
+    assert len(devices) == 3 and abs(sum(one["share"] for one in devices) - 1) < 1e-9, devices
+    for one in devices:
+        assert one["state"] == "working" and one["steps_late"] == 0 and one["examples_per_s"] > 0, one
+    text = (tmp / "page.html").read_text()
+    for part in ("<polyline", "<polygon", "top-1, %", "one device alone", *(f"<td>{one['name']}</td>" for one in devices)):
+        assert part in text, part
+    assert f'{result["top1"]:.2f}' in text
+
+
 def test_emulation_says_what_is_wrong(_):
     assert "no device" in shoal("emulate", "--device", "toaster", "--", "doctor", expect=2).stderr
     shoal("emulate", "--workers", 1, "--", "inspect", "nothing.onnx", expect=3)

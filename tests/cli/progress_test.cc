@@ -14,5 +14,13 @@ TEST(Progress, IsCompleteWhenMoreIsDoneThanWasPlanned) {
   EXPECT_EQ(progress_text(9, 4, "", 2), "[########################] 4/4, 0 s left");
 }
 
+TEST(Progress, LeavesOutWhatTheScreenHasNoRoomFor) {
+  using Lines = std::vector<std::string>;
+  const Lines lines = {"head", "a", "b", "c"};
+  EXPECT_EQ(fitting(lines, 6), lines);  // with the line above, and one to spare
+  EXPECT_EQ(fitting(lines, 5), (Lines{"head", "a", "and 2 more"}));
+  EXPECT_EQ(fitting(lines, 1), Lines{});
+}
+
 }  // namespace
 }  // namespace shoal::cli

@@ -102,8 +102,10 @@ TEST(Training, TakesAWorkerBack) {
   };
   options.cancelled = [&] { return after >= 3; };
   learn::RunRecorder recorder({.micro_batches = 8});
+  int changes = 0;
   options.on_moment = [&](const TrainingMoment& moment) {
     const auto now = std::chrono::steady_clock::now();
+    changes += moment.is_step ? 0 : 1;
     if (!moment.is_step) return recorder.update(moment.step.step, moment.hub.devices(), now);
     recorder.end_step(moment.step, moment.hub.devices(), now);
     EXPECT_GT(moment.step.seconds, 0);
@@ -114,6 +116,7 @@ TEST(Training, TakesAWorkerBack) {
   EXPECT_EQ(run->lost.size(), 1u);
   EXPECT_EQ(run->joined_again, 1);
   const learn::RunRecord record = recorder.record();
+  EXPECT_EQ(changes, 2);
   ASSERT_EQ(record.events.size(), 2u);
   EXPECT_EQ(record.events[0].kind, learn::RunRecord::Event::Kind::kLost);
   EXPECT_EQ(record.events[1].kind, learn::RunRecord::Event::Kind::kJoined);
@@ -123,6 +126,24 @@ TEST(Training, TakesAWorkerBack) {
   EXPECT_GT(record.moments[0].bytes, 64 * 3 * sizeof(float));  // the last layer's gradients
   EXPECT_EQ(run->differing, 0);
   EXPECT_EQ(run->hash, hash_alone(make_lesson(), std::ssize(run->losses)));
+}
+
+// Statistics of norms are the mean of the last 64 steps here, and not those of the weights before.
+TEST(Training, KnowsWhenStatisticsAreMeasured) {
+  constexpr learn::SmallTask kNormed{.has_norm = true};
+  Lesson lesson = make_lesson();
+  lesson.network = kNormed.network();
+  Cluster cluster(1);
+  TrainingRunOptions options = options_for(1);
+  options.hub.steps = 70;
+  std::vector<int64_t> measured;
+  options.on_moment = [&](const TrainingMoment& moment) {
+    if (moment.hub.has_statistics()) measured.push_back(moment.step.step);
+  };
+  const auto device = make_reference_device();
+  const auto run = run_training(cluster.coordinator(), *device, lesson, kNormed.source(), options);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(measured, std::vector<int64_t>{69});
 }
 
 // The checkpoint that a run makes before `step`, at which it ends.

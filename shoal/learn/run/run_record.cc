@@ -1,6 +1,8 @@
 #include "shoal/learn/run/run_record.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <span>
 
 #include "shoal/base/number_text.h"
@@ -15,12 +17,14 @@ using Kind = RunRecord::Event::Kind;
 RunRecord::Moment mean_of(std::span<const RunRecord::Moment> some) {
   RunRecord::Moment mean{.step = some.back().step, .seconds = some.back().seconds};
   const auto count = static_cast<double>(some.size());
+  double counted = 0;  // moments whose bytes are known
   for (const RunRecord::Moment& one : some) {
     mean.loss += one.loss / count;
     mean.step_seconds += one.step_seconds / count;
-    mean.bytes += one.bytes / count;
+    if (!std::isnan(one.bytes)) mean.bytes += one.bytes, ++counted;
     for (const auto& [worker, share] : one.shares) mean.shares[worker] += share / count;
   }
+  mean.bytes = counted > 0 ? mean.bytes / counted : std::numeric_limits<double>::quiet_NaN();
   return mean;
 }
 
@@ -43,7 +47,7 @@ std::string link_text(const plan::LinkProfile& link) {
   std::string text;
   if (link.bytes_per_second < kUnknown) text = fixed(8e-6 * link.bytes_per_second, 1) + " Mbit/s";
   if (link.latency_seconds <= 0) return text;
-  return text + (text.empty() ? "" : ", ") + in_seconds(link.latency_seconds);
+  return text + (text.empty() ? "" : ", ") + fixed(1e3 * link.latency_seconds, 2) + " ms";
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ struct RunRecord {
     double seconds = 0;  // when that ended, since the first began
     double loss = 0;
     double step_seconds = 0;
-    double bytes = 0;                   // of a step, per worker, in the direction that has more
+    // Of a step, per worker, in the direction that has more; no number: not known.
+    double bytes = 0;
     std::map<int, double> shares = {};  // of the examples, by worker; one that is not here: 0
   };
   struct Event {
@@ -67,7 +68,7 @@ struct StepFacts {
   int64_t step = 0;  // from 0, of those between two exchanges
   double loss = 0;
   double seconds = 0;
-  double sent_bytes = 0, received_bytes = 0;  // of all workers together
+  double sent_bytes = 0, received_bytes = 0;  // of all workers together; no number: not known
 };
 
 // Makes a record of what a hub says. Not thread-safe.

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <cmath>
+#include <limits>
 
 namespace shoal::learn {
 namespace {
@@ -56,6 +57,20 @@ TEST(RunRecorder, KeepsFewMomentsWithTheirMeans) {
   }
 }
 
+// Of every third step nobody knows the bytes: the mean is that of the others.
+TEST(RunRecorder, LeavesOutBytesThatAreNotKnown) {
+  RunRecorder recorder(two_devices());
+  for (int64_t step = 0; step < 600; ++step) {
+    const double bytes = step % 3 == 0 ? std::numeric_limits<double>::quiet_NaN() : 60;
+    recorder.end_step({.step = step, .sent_bytes = bytes, .received_bytes = bytes},
+                      {{0, {.state = State::kWorking, .share = 8}}}, at(0));
+    EXPECT_EQ(std::isnan(recorder.record().moments[0].bytes), step < 511);  // then two are one
+  }
+  for (const RunRecord::Moment& moment : recorder.record().moments) {
+    EXPECT_DOUBLE_EQ(moment.bytes, 60);
+  }
+}
+
 TEST(RunRecorder, KnowsWhoWasLostWhen) {
   RunRecorder recorder(two_devices(), 10);  // ten seconds for each of the workers'
   recorder.begin(at(100));
@@ -95,11 +110,11 @@ TEST(DeviceCells, SayShareSpeedLinkLagAndState) {
             (Cells{"phone", "0.0 %", "", "", "", "", "joining"}));
   pi.row = {State::kWorking, {}, 3, 0.1, 0.0125, 8, 2};
   EXPECT_EQ(device_cells(record, pi),
-            (Cells{"pi", "37.5 %", "80.0", "40.0 Mbit/s, 2.0 ms", "12.5 ms", "25 %", "working"}));
+            (Cells{"pi", "37.5 %", "80.0", "40.0 Mbit/s, 2.00 ms", "12.5 ms", "25 %", "working"}));
   record.local_steps = 4;  // a micro-batch has four steps then
   pi.row = {State::kLost, 5, 0, 0.1, 0, 1, 1};
   EXPECT_EQ(device_cells(record, pi),
-            (Cells{"pi", "0.0 %", "320", "40.0 Mbit/s, 2.0 ms", "", "100 %", "lost at step 21"}));
+            (Cells{"pi", "0.0 %", "320", "40.0 Mbit/s, 2.00 ms", "", "100 %", "lost at step 21"}));
   pi.row.state = State::kWorking;
   EXPECT_EQ(device_cells(record, pi).back(), "back at step 21");
   EXPECT_EQ(device_cells(record, pi).size(), device_header().size());
