@@ -62,5 +62,5 @@ expect("nor may a namespace be nearer than the one that is meant", near, [])
 guarded = ("namespace {{ int guarded{0}() try {{ return 0; }} catch (const int& x) {{ return x; }} }}\n"
            "int user{0}() {{ return guarded{0}(); }}")
 expect("keywords are no names", [guarded.format(0), guarded.format(1)], [[0, 1]])
-expect("sources that include themselves stay alone", ['#define A "hwy/foreach_target.h"', *two], [[1, 2]])
+expect("sources that include themselves stay alone", ["#define A <hwy/foreach_target.h>", *two], [[1, 2]])
 print("batches: all as wanted")
