@@ -26,7 +26,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 NAMESPACE = re.compile(r"(?:inline\s+)?namespace(\s+[\w:]+)?")
 TYPE = re.compile(r"(?:template\s*<[^{]*>\s*)?(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)")
-NOT_NAMES = {"alignas", "catch", "decltype", "explicit", "noexcept", "operator", "requires", "static_assert"}
+NOT_NAMES = {"alignas", "alignof", "catch", "decltype", "explicit", "noexcept", "operator", "requires", "sizeof",
+             "static_assert"}
 WORD = re.compile(r"[A-Za-z_]\w*")
 # Other words are variables and members, which hide what others declare.
 MEANT = re.compile(r"(?<![\w.>:~])(?:[A-Za-z_]\w*(?=\s*\(|::)|(?:[A-Z]|k[A-Z])\w*)")

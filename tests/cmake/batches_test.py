@@ -59,8 +59,8 @@ expect("the same alias does not", [alias.format(0), alias.format(1)], [[0, 1]])
 near = ["namespace inner { int g() { return 0; } }\nint user0() { return inner::g(); }",
         "}\nnamespace inner { inline int h() { return 1; } }\nnamespace room {\nint user1() { return inner::h(); }"]
 expect("nor may a namespace be nearer than the one that is meant", near, [])
-guarded = ("namespace {{ int guarded{0}() try {{ return 0; }} catch (const int& x) {{ return x; }} }}\n"
-           "int user{0}() {{ return guarded{0}(); }}")
+guarded = ("namespace {{ char bytes{0}[sizeof(int)]; int guarded{0}() try {{ return 0; }} catch (const int& x) {{ return x; }} }}\n"
+           "int user{0}() {{ return guarded{0}() + bytes{0}[0]; }}")
 expect("keywords are no names", [guarded.format(0), guarded.format(1)], [[0, 1]])
 expect("sources that include themselves stay alone", ["#define A <hwy/foreach_target.h>", *two], [[1, 2]])
 print("batches: all as wanted")
