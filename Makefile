@@ -43,8 +43,8 @@ deb:
 	SIGN='$(SIGN)' tools/deb
 
 # Optimised build by g++: kernels, plans, training, and what drives the binary from outside. Sanitized
-# build by clang: kernels again, every room, hostile models; each fuzzer for twenty seconds from one seed (longer
-# and from new seeds by hand: tools/fuzz 600). Then what runs on several threads under the thread
+# build by clang: kernels again, every room, hostile models; fuzzers for ten seconds from one seed, those with a
+# state for twenty (longer and from new seeds by hand: tools/fuzz 600). Then what runs on several threads under the thread
 # sanitizer, whose build goes on while sanitized tests wait. It does not while processes are tested:
 # they have to answer in time.
 test:
@@ -59,7 +59,8 @@ test:
 
 test-fuzz:
 	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize'
-	FUZZ_SEED=1 tools/fuzz 20
+	FUZZ_SEED=1 tools/fuzz 20 worker coordinator
+	FUZZ_SEED=1 tools/fuzz 10 import run text frame wire formats
 
 # Beside tests, only while none wants the processor. What it says is in a file, and shown where it fails.
 build-tsan:

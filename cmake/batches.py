@@ -1,13 +1,18 @@
 #!/usr/bin/python3
-"""Which sources of a target can be compiled as one: batches.py MOST SOURCE...
+"""Compiles sources of targets together: batches.py MOST FOLDER < LINES
 
-Prints a line of paths for each batch of two or more. Sources of a batch share one scope, in which the names of their
-anonymous namespaces would meet: so no two are put together of which one declares a name for itself, or a macro, that
-the other may mean: a name that it declares, or calls, or writes as types and constants are written; or one that a
-header of its folder has so, or that any header declares which it includes. The same alias in both is no conflict. What
-a source declares is found by its braces, not by a parser of C++; what is missed is an error of the compiler, not
-another program.
+Each line is a target and its sources, with semicolons between. Writes files into FOLDER/TARGET that include sources,
+MOST at most, and prints a line for each: the target, the file, its sources.
+
+Sources of a batch share one scope, in which the names of their anonymous namespaces would meet: where one declares a
+name for itself that another may mean (a name that it declares, or calls, or writes as types and constants are written,
+or one of a header that it includes), the batch renames it: a macro stands before the source, and is gone after it.
+Headers come first, so that the macro changes only the source. A name that cannot be renamed so (a header or a class has
+it, too, or a test is called by it) keeps both sources apart, as do namespaces that one has and the other does not mean.
+The same alias in both is no conflict. What a source declares is found by its braces, not by a parser of C++; what is
+missed is an error of the compiler, not another program.
 """
+import collections
 import functools
 import pathlib
 import re
@@ -21,12 +26,23 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 NAMESPACE = re.compile(r"(?:inline\s+)?namespace(\s+[\w:]+)?")
 TYPE = re.compile(r"(?:template\s*<[^{]*>\s*)?(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)")
-NOT_NAMES = {"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "INSTANTIATE_TEST_SUITE_P", "alignas", "decltype", "operator"}
+NOT_NAMES = {"alignas", "alignof", "catch", "decltype", "explicit", "noexcept", "operator", "requires", "sizeof",
+             "static_assert"}
 WORD = re.compile(r"[A-Za-z_]\w*")
 # Other words are variables and members, which hide what others declare.
 MEANT = re.compile(r"(?<![\w.>:~])(?:[A-Za-z_]\w*(?=\s*\(|::)|(?:[A-Z]|k[A-Z])\w*)")
+QUALIFIER = re.compile(r"(?<![\w:])(\w+)::")
 ALIAS = re.compile(r"(?:using|namespace)\s+(\w+)\s*=\s*(.+)", re.S)
+USING = re.compile(r"using\s+([\w:]+::(\w+))")
 ALONE = re.compile(r"foreach_target\.h")  # such sources include themselves
+# Uses of a name by which it may be another one than the source's own: members, and virtual functions.
+MEMBER = re.compile(r"(?:\.|->|::)\s*(\w+)|(\w+)\s*\([^;{}]*\)[^;{}()]*\boverride\b")
+# Words of which macros make strings.
+QUOTED = re.compile(r"\b(?:TEST|TEST_F|TEST_P|TYPED_TEST\w*|INSTANTIATE_\w+|SHOAL_\w+)\s*\(([^()]*)\)")
+HOOKS = {"PrintTo", "main"}  # found by others by their names
+# The first line that is no include and no comment.
+CODE = re.compile(r"^(?![ \t]*(?:#[ \t]*(?:include|pragma)\b|//|$))", re.M)
+INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]+("[^"]+"|<[^>]+>)', re.M)
 # Namespaces whose names a source sees. Those of literals have none that others could have.
 BROUGHT = re.compile(r"^\s*using namespace (?!std::chrono_literals)([\w:]+)", re.M)
 
@@ -39,25 +55,26 @@ def names_of(declaration):
         return [match.group(1)]
     before = declaration.split("=")[0]
     for call in re.findall(r"(\w+)\s*\(", before):
-        if call not in NOT_NAMES:
+        if call not in NOT_NAMES and not call.isupper():  # such are macros
             return [call]
     # Constants: a = 1, b = 2.
     return re.findall(r"\b([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$", before) + re.findall(r",\s*(\w+)\s*=", declaration)
 
 
 def declarations(code):
-    """Declarations outside of any function or type: whether each is in an anonymous namespace, and its text."""
-    scopes, text = [], ""
+    """Declarations outside of any function or type: whether each is in an anonymous namespace, the path of its
+    namespace, and its text."""
+    scopes, text = [], ""  # of a namespace its name, () of an anonymous one, None of other braces
     for part in re.findall(r"[{};]|[^{};]+", code):
         if part not in "{};":
             text += part
             continue
         text = text.strip()
         space = NAMESPACE.fullmatch(text) if part == "{" else None
-        if text and not space and "block" not in scopes:
-            yield "own" in scopes, text
+        if text and not space and None not in scopes:
+            yield () in scopes, sum(scopes, ()), text
         if part == "{":
-            scopes.append(("shared" if space.group(1) else "own") if space else "block")
+            scopes.append(None if not space else tuple(re.findall(r"\w+", space.group(1) or "")))
         elif part == "}" and scopes:
             scopes.pop()
         text = ""
@@ -75,17 +92,29 @@ class File:
         self.aliases = {}
         self.macros = set(MACRO.findall(code))
         self.own = set(self.macros)  # what no other source sees
-        self.declared = set(self.own)
+        self.declared = collections.defaultdict(set)  # by namespace
         for enumerators in ENUMERATORS.findall(code):
             self.own.update(re.findall(r"\w+", enumerators))
-        for own, declaration in declarations(DIRECTIVES.sub("", code)):
+        for own, space, declaration in declarations(DIRECTIVES.sub("", code)):
             names = names_of(declaration)
-            self.declared.update(names)
+            self.declared[space].update(names)
             if alias := ALIAS.match(declaration):
                 self.aliases[alias.group(1)] = alias.group(2).split()
+            elif using := USING.fullmatch(declaration):
+                self.aliases[using.group(2)] = [using.group(1)]
             if own or re.match(r"(?:static|constexpr|const|using)\b", declaration):
                 self.own.update(names)
-        self.meant = set(MEANT.findall(code)) | self.declared
+        self.qualifiers = set(QUALIFIER.findall(code))
+        self.meant = set(MEANT.findall(code)).union(*self.declared.values())
+        fixed = {name for names in MEMBER.findall(code) for name in names} | HOOKS | self.macros
+        fixed.update(word for words in QUOTED.findall(code) for word in WORD.findall(words))
+        self.free = self.own - fixed  # what can be renamed
+        self.head = [self.absolute(name) for name in INCLUDED.findall(CODE.split(text, maxsplit=1)[0])]
+
+    def absolute(self, name):
+        """An include as any other file would write it."""
+        path = self.path.parent / name.strip('"')
+        return f'"{path}"' if name[0] == '"' and path.is_file() else name
 
 
 @functools.cache
@@ -104,22 +133,39 @@ class Source:
     def __init__(self, path):
         self.path = path
         file = file_at(pathlib.Path(path))
-        self.file, self.alone, self.own = file, file.alone, file.own
-        self.seen, self.aliases = set(file.meant), dict(file.aliases)
-        headers, waiting = set(), list(file.includes)
+        self.file, self.alone, self.own, self.aliases = file, file.alone, file.own, dict(file.aliases)
+        headers, waiting, declared = set(), list(file.includes), collections.defaultdict(set)
         while waiting:
             one = waiting.pop()
             if one not in headers:
                 headers.add(one)
                 waiting += one.includes
                 self.aliases = one.aliases | self.aliases
-                self.seen |= one.meant if one.path.parent == file.path.parent else one.declared
+                for space, names in one.declared.items():
+                    declared[space] |= names
+        self.spaces = {space[:size + 1] for space in (*declared, *file.declared) for size in range(len(space))}
+        # What it sees of headers without saying in which namespace.
+        visible = set().union(*(names for space, names in declared.items()
+                                if any(own[:len(space)] == space for own in file.declared)))
+        self.free = file.free - visible - {part for space in declared for part in space}
+        self.seen = file.meant | visible & file.words
+        # What its headers declare where its own names are, or others' are: these would be ambiguous.
+        self.beside = set().union(*(declared[space] for space in file.declared if space in declared))
+
+    def meets(self, other):
+        """Names that mean one thing here and may mean another there."""
+        met = self.own & (other.seen | other.beside) | other.own & (self.seen | self.beside)
+        met |= self.file.macros & other.file.words | other.file.macros & self.file.words
+        return {name for name in met if name not in self.aliases or self.aliases[name] != other.aliases.get(name)}
+
+    def means_another_space(self, other):
+        """Whether a namespace of the other is nearer than the one that is meant here: shoal::testing than testing."""
+        return any(space[-1] in self.file.qualifiers and any(own[:len(space) - 1] == space[:-1] for own in self.spaces)
+                   for space in other.spaces - self.spaces)
 
     def fits(self, other):
-        met = self.own & other.seen | other.own & self.seen
-        met |= self.file.macros & other.file.words | other.file.macros & self.file.words
-        return self.file.brought == other.file.brought and all(
-            name in self.aliases and self.aliases[name] == other.aliases.get(name) for name in met)
+        return (self.file.brought == other.file.brought and self.meets(other) <= self.free | other.free
+                and not self.means_another_space(other) and not other.means_another_space(self))
 
 
 def batches_of(sources, most):
@@ -135,6 +181,27 @@ def batches_of(sources, most):
     return [batch for batch in batches if len(batch) > 1]
 
 
+def text_of(batch):
+    lines = [f"#include {name}" for name in dict.fromkeys(name for source in batch for name in source.file.head)]
+    for place, source in enumerate(batch):
+        met = sorted(set().union(*(source.meets(other) for other in batch if other != source)) & source.free)
+        lines += [f"#define {name} {name}_{place}" for name in met]
+        lines += [f'#include "{source.path}"']
+        lines += [f"#undef {name}" for name in met]
+    return "\n".join(lines) + "\n"
+
+
+def write_batches(target, batches, folder):
+    for batch in batches:
+        path = folder / target / pathlib.Path(batch[0].path).name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = text_of(batch)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:  # or it would be compiled again
+            path.write_text(text, encoding="utf-8")
+        print(";".join([target, str(path), *(source.path for source in batch)]))
+
+
 if __name__ == "__main__":
-    for batch in batches_of([Source(path) for path in sys.argv[2:]], int(sys.argv[1])):
-        print(";".join(source.path for source in batch))
+    for line in sys.stdin:
+        name, *paths = filter(None, line.strip().split(";"))
+        write_batches(name, batches_of([Source(path) for path in paths], int(sys.argv[1])), pathlib.Path(sys.argv[2]))

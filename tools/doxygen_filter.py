@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Shows Doxygen the plain comments of a public header as documentation: doxygen_filter.py HEADER.
+"""Shows Doxygen the plain comments of public headers as documentation: doxygen_filter.py FOLDER HEADER...
+writes copies for it. As Doxygen's own filter it would be started several times for each header, half a minute in all.
 
 A comment before a declaration describes it and those that follow without a blank line. One
 after a declaration on its line describes it, too, with the lines below that begin in the same column;
 the one at the head of a file describes the file. What is indented by three spaces or more is code.
 """
+import os
 import re
 import sys
 
@@ -70,9 +72,10 @@ def filter_c(text):
     return re.sub(r"(?m)^ \*   ", " *       ", text)
 
 
-with open(sys.argv[1], encoding="utf-8") as f:
-    content = f.read()
-if "/c/" in sys.argv[1]:
-    print(filter_c(content))
-else:
-    print("\n".join(filter_cpp(content.splitlines())))
+for header in sys.argv[2:]:
+    with open(header, encoding="utf-8") as f:
+        content = f.read()
+    copy = os.path.join(sys.argv[1], header)
+    os.makedirs(os.path.dirname(copy), exist_ok=True)
+    with open(copy, "w", encoding="utf-8") as f:
+        print(filter_c(content) if "/c/" in header else "\n".join(filter_cpp(content.splitlines())), file=f)

@@ -61,7 +61,7 @@ void print_table(const Graph& graph, const MemoryPlan& memory) {
               in_bytes(peak_of(memory)).c_str(), in_bytes(bound_of(memory)).c_str());
 }
 
-void print_json(const Graph& graph, const MemoryPlan& memory) {
+void print_graph(const Graph& graph, const MemoryPlan& memory) {
   std::map<std::string, size_t> operators;
   Json nodes = Json::array();
   int64_t total_macs = 0;
@@ -121,7 +121,7 @@ Outcome inspect(const InspectFlags& flags) {
   if (flags.text) {
     std::printf("%s", to_text(graph).c_str());
   } else if (flags.json) {
-    print_json(graph, memory);
+    print_graph(graph, memory);
   } else {
     print_table(graph, memory);
   }

@@ -75,7 +75,7 @@ void print_table(const LayerProfile& profile, bool all) {
 
 // `by_kernel` sums the times of the layers by their kernel. Scripts watch two of these sums, which
 // are there even if they are zero: what the layout costs, and what no fast kernel computes.
-void print_json(const LayerProfile& profile) {
+void print_layers(const LayerProfile& profile) {
   Json list = Json::array();
   std::map<std::string, double> by_kernel = profile.ms_by_kernel();
   by_kernel.insert({{"reference", 0}, {"reorder", 0}});
@@ -134,7 +134,7 @@ Outcome profile(const ProfileFlags& flags) {
     const Status written = write_file(flags.trace, to_perfetto(*profile).dump());
     if (!written.ok()) return fail(Exit::kResources, written);
   }
-  flags.json ? print_json(*profile) : print_table(*profile, flags.all);
+  flags.json ? print_layers(*profile) : print_table(*profile, flags.all);
   return {};
 }
 

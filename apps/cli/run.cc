@@ -61,8 +61,8 @@ struct Answer {
   std::string degraded;
 };
 
-void print_json(const Answer& answer, const RunFlags& flags,
-                const std::vector<std::string>& labels) {
+void print_answer(const Answer& answer, const RunFlags& flags,
+                  const std::vector<std::string>& labels) {
   Json result = Json::object();
   if (!answer.degraded.empty()) result["degraded"] = answer.degraded;
   for (const auto& [name, tensor] : answer.outputs) {
@@ -153,7 +153,7 @@ Outcome show(const Answer& answer, const RunFlags& flags, const std::vector<std:
       return fail(Exit::kResources, saved);
   }
   if (flags.json) {
-    print_json(answer, flags, labels);
+    print_answer(answer, flags, labels);
   } else if (flags.save.empty() || flags.top > 0) {
     print_tables(answer.outputs, flags, labels);
   }

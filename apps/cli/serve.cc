@@ -169,7 +169,7 @@ Status read_trust(const ServeFlags& flags, serve::ServerOptions& options) {
   return {};
 }
 
-Result<serve::ServerOptions> options_of(const ServeFlags& flags) {
+Result<serve::ServerOptions> server_options(const ServeFlags& flags) {
   serve::ServerOptions options;
   SHOAL_TRY(read_trust(flags, options));
   SHOAL_ASSIGN(const net::Interface where, net::parse_interface(flags.listen));
@@ -220,7 +220,7 @@ Outcome serve_models(const ServeFlags& flags) {
   Notification stop;
   const StopSignals signals([&] { stop.notify(); });
   SHOAL_OR_EXIT(auto sources, Exit::kUsage, sources_of(flags));
-  SHOAL_OR_EXIT(serve::ServerOptions options, Exit::kUsage, options_of(flags));
+  SHOAL_OR_EXIT(serve::ServerOptions options, Exit::kUsage, server_options(flags));
   const Status added = add_tasks(flags, sources, options.tasks);
   if (!added.ok()) return fail(Exit::kUsage, added);
   const Status makes = add_makers(flags, options);

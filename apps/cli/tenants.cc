@@ -26,7 +26,7 @@ struct Together {
 
 double percent(double part) { return 100 * part; }
 
-void print(const Together& made) {
+void print_tenants(const Together& made) {
   Table models({"model", "requests/s", "plan", "workers", "ms alone", "ms together", "slower"});
   for (size_t i = 0; i < made.models.size(); ++i) {
     const TenantPlan& tenant = made.plans[i];
@@ -54,7 +54,7 @@ void print(const Together& made) {
   workers.print();
 }
 
-Json to_json(const Together& made) {
+Json tenants_json(const Together& made) {
   Json models = Json::array(), workers = Json::array();
   double largest = 0;
   for (size_t i = 0; i < made.models.size(); ++i) {
@@ -116,7 +116,7 @@ Outcome plan_together(const PlanFlags& plan, const TenantFlags& tenants, bool js
   plan::PlanOptions options;
   options.excluded = plan.excluded;
   SHOAL_OR_EXIT(made.plans, Exit::kResources, plan_tenants(asked, made.cluster, options));
-  json ? print_json(to_json(made)) : print(made);
+  json ? print_json(tenants_json(made)) : print_tenants(made);
   return {};
 }
 

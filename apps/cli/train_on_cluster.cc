@@ -25,7 +25,7 @@ namespace {
 
 using train_cluster::Figures;
 
-Result<train_cluster::Options> options_of(const TrainFlags& flags) {
+Result<train_cluster::Options> training_options(const TrainFlags& flags) {
   train_cluster::Options options;
   SHOAL_ASSIGN(options.fit, flags.resolve());
   if (options.fit.out.empty() && flags.options.checkpoint.empty()) options.fit.checkpoint.clear();
@@ -160,7 +160,7 @@ Status write_page(const TrainFlags& flags, const Figures& figures) {
 // Every rank learns; rank 0 reports.
 Outcome train_on_ranks(const TrainFlags& flags) {
   if (!flags.report.empty()) return {Exit::kUsage, "--report needs a hub, which MPI has not"};
-  SHOAL_OR_EXIT(train_cluster::Options options, Exit::kUsage, options_of(flags));
+  SHOAL_OR_EXIT(train_cluster::Options options, Exit::kUsage, training_options(flags));
   if (!options.fit.resume && flags.options.checkpoint.empty()) options.fit.checkpoint.clear();
   SHOAL_OR_EXIT(const auto ranks, Exit::kNetwork, mpi::Ranks::begin());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
@@ -184,7 +184,7 @@ Outcome train_on_cluster(const TrainFlags& flags) {
 #ifdef SHOAL_MPI
   if (flags.together.network == "mpi") return train_on_ranks(flags);
 #endif
-  SHOAL_OR_EXIT(train_cluster::Options options, Exit::kUsage, options_of(flags));
+  SHOAL_OR_EXIT(train_cluster::Options options, Exit::kUsage, training_options(flags));
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
   PlanFlags cluster;
   cluster.network = flags.together.network;

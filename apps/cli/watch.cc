@@ -51,7 +51,7 @@ struct WatchFlags {
   bool rectangular = false, json = false;
 };
 
-void add_to(WatchFlags& f, Command& command) {
+void add_watch_flags(WatchFlags& f, Command& command) {
   command
       .add_option(
           "source", f.sources,
@@ -100,7 +100,7 @@ void add_to(WatchFlags& f, Command& command) {
 }
 
 // `computed`: of the multiply-accumulates of a look, those that were computed.
-Json to_json(const watch::WatchResult& result, double computed) {
+Json watch_json(const watch::WatchResult& result, double computed) {
   return {{"frames", result.frames},
           {"skipped", result.skipped},
           {"fps", result.fps()},
@@ -167,18 +167,18 @@ void print(const watch::StreamResults& results, const WatchOutputs& outputs,
   }
   Json each = Json::array();
   for (size_t i = 0; i < results.each.size(); ++i) {
-    Json one = to_json(results.each[i], looks.computed_share(i));
+    Json one = watch_json(results.each[i], looks.computed_share(i));
     one["source"] = flags.sources[i];
     if (outputs.has_activity()) one.update(outputs.places(i));
     if (placed) one["place"] = placed->to_json(i);
     each.push_back(one);
   }
-  Json json = to_json(all, looks.computed_share(results.each));
+  Json json = watch_json(all, looks.computed_share(results.each));
   json["sources"] = each;
   std::printf("%s\n", json.dump().c_str());
 }
 
-watch::WatchOptions options_of(const WatchFlags& flags, bool placed) {
+watch::WatchOptions watch_options(const WatchFlags& flags, bool placed) {
   watch::WatchOptions options = flags.options;
   options.gate = flags.gate == "auto";
   options.track = options.track || flags.outputs.wants_activity();
@@ -225,7 +225,7 @@ Outcome watch_and_print(WatchFlags& flags) {
       .on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); },
       .cancel = cancel};
   const auto results =
-      watch::watch_all(looks.streams(sources), options_of(flags, placed.has_value()), callbacks);
+      watch::watch_all(looks.streams(sources), watch_options(flags, placed.has_value()), callbacks);
   bar.reset();
   const Status finished = outputs->finish();  // also where watching failed: who listens must know
   if (!results.ok()) return fail(Exit::kUsage, results.status());
@@ -240,7 +240,7 @@ void add_watch(Command& app, Action& action) {
   const auto [command, flags] =
       add_command(app, action, "watch", "Find and follow objects in a video or in images",
                   kExamples, watch_and_print);
-  add_to(flags, command);
+  add_watch_flags(flags, command);
 }
 
 }  // namespace shoal::cli

@@ -1,7 +1,6 @@
 #include "shoal/cluster/training_run.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <memory>
 #include <set>

@@ -20,7 +20,7 @@ using testing::small_network;
 Weights drawn(uint64_t seed) {
   Weights weights{{"a", Tensor({DType::kF32, {3, 5}})}, {"b", Tensor({DType::kF32, {7}})}};
   for (auto& [name, tensor] : weights) {
-    fill_normal(tensor.data<float>(), RandomStream(seed, name[0]), 0.2);
+    fill_normal(tensor.data<float>(), RandomStream(seed, static_cast<uint64_t>(name[0])), 0.2);
   }
   return weights;
 }

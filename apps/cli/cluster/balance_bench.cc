@@ -19,7 +19,7 @@ std::string name_of(const BalanceStep& step) {
   return step.move.empty() ? "layers dealt out evenly" : step.move;
 }
 
-void print(const std::vector<BalanceStep>& steps, bool as_json) {
+void print_balance(const std::vector<BalanceStep>& steps, bool as_json) {
   if (!as_json) {
     Table table({"", "ms between answers"});
     for (const BalanceStep& step : steps) table.add({name_of(step), fixed(1e3 * step.seconds, 1)});
@@ -54,7 +54,7 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, const Cluster
   });
   const ShapedLinks shaped(access);
   SHOAL_OR_EXIT(const auto steps, Exit::kNetwork, settle(*stream, load, access.dilation()));
-  print(steps, flags.json);
+  print_balance(steps, flags.json);
   return {};
 }
 

@@ -127,7 +127,7 @@ void print_latencies(std::initializer_list<Latencies> all) {
   table.print();
 }
 
-void print(const chaos::ChaosReport& report) {
+void print_report(const chaos::ChaosReport& report) {
   print_latencies({{"before", &report.calm}, {"during", &report.faulty}, {"after", &report.after}});
   std::printf("faults: %llu; answered meanwhile: %llu, failed %llu, wrong %llu, replayed %llu\n",
               as_long(report.returns.count()), as_long(report.answered), as_long(report.failed),
@@ -167,7 +167,7 @@ Json to_json(const chaos::OverloadReport& report, const std::map<std::string, ui
           {"kinds", kinds}};
 }
 
-void print(const chaos::OverloadReport& report) {
+void print_report(const chaos::OverloadReport& report) {
   print_latencies(
       {{"calm", &report.calm}, {"accepted", &report.accepted}, {"refused", &report.refusals}});
   std::printf("%.0f requests/s offered, %.0f answered: %.0f %% of the %.0f without overload\n",
@@ -208,7 +208,7 @@ Outcome overload(const Flags& flags, chaos::ChaosCluster& cluster) {
   std::map<std::string, uint64_t> kinds;
   const chaos::OverloadReport report =
       chaos::overload_cluster(flags.overload, flags.run, cluster, kinds);
-  flags.json ? print_json(to_json(report, kinds)) : print(report);
+  flags.json ? print_json(to_json(report, kinds)) : print_report(report);
   if (report.wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
   if (report.failed > 0) return {Exit::kNetwork, report.first_failure};
   return {};
@@ -265,7 +265,7 @@ Outcome run_on_processes(const Flags& flags) {
   ChaosView view(flags.run.seconds > 0);
   const chaos::ChaosReport report = chaos::run_chaos(
       flags.run, **cluster, [&](const chaos::ChaosProgress& progress) { view.show(progress); });
-  flags.json ? print_json(to_json(report)) : print(report);
+  flags.json ? print_json(to_json(report)) : print_report(report);
   if (!flags.html.empty()) {
     const Status written =
         write_file(flags.html, chaos::chaos_page(flags.model + " under faults", report));

@@ -22,7 +22,7 @@ std::string conclusion_of(const Planned& planned, const PlanFigures& figures) {
                                emulate::evidence_of(planned, figures));
 }
 
-Json to_json(const Planned& planned, const PlanFigures& figures) {
+Json bench_json(const Planned& planned, const PlanFigures& figures) {
   Json result = to_json(planned);
   const Timeline &one = figures.single, &all = figures.many;
   result["single_ms"] = 1e3 * one.seconds;
@@ -41,7 +41,7 @@ Json to_json(const Planned& planned, const PlanFigures& figures) {
   return result;
 }
 
-void print(const Planned& planned, const PlanFigures& figures) {
+void print_planned(const Planned& planned, const PlanFigures& figures) {
   const Prediction& best = planned.best();
   Table segments({"nodes", "split", "predicted ms", "measured ms"});
   for (size_t s = 0; s < best.plan().segments.size(); ++s) {
@@ -96,7 +96,7 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
     const Status written = write_file(flags.html, report::plan_page(planned.model, measured));
     if (!written.ok()) return fail(Exit::kResources, written);
   }
-  flags.json ? print_json(to_json(planned, *figures)) : print(planned, *figures);
+  flags.json ? print_json(bench_json(planned, *figures)) : print_planned(planned, *figures);
   return {};
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using cluster::DeploymentFigures;
 
-Json to_json(const DeploymentFigures& figures, double link_use) {
+Json deployment_json(const DeploymentFigures& figures, double link_use) {
   const auto quantiles = [](const LatencyRecorder& latencies) {
     return Json{{"requests", latencies.count()},
                 {"p50_ms", latencies.quantile(0.5)},
@@ -32,7 +32,7 @@ Json to_json(const DeploymentFigures& figures, double link_use) {
       {"link_use", link_use}};
 }
 
-void print(const DeploymentFigures& figures, double link_use) {
+void print_deployment(const DeploymentFigures& figures, double link_use) {
   Table table({"", "requests", "p50 ms", "p99 ms"});
   const auto add = [&](const char* name, const LatencyRecorder& latencies) {
     table.add({name, std::to_string(latencies.count()), fixed(latencies.quantile(0.5), 1),
@@ -70,8 +70,8 @@ Outcome bench_deployment(const ClusterBenchFlags& flags) {
   const double bytes_per_second = large.cluster.links.front().bytes_per_second;
   const double use =
       static_cast<double>(figures->sent + figures->asked) / figures->seconds / bytes_per_second;
-  flags.json ? static_cast<void>(std::printf("%s\n", to_json(*figures, use).dump().c_str()))
-             : print(*figures, use);
+  flags.json ? static_cast<void>(std::printf("%s\n", deployment_json(*figures, use).dump().c_str()))
+             : print_deployment(*figures, use);
   return {};
 }
 

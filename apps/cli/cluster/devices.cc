@@ -57,7 +57,7 @@ Json to_json(const Found& found) {
   return object;
 }
 
-void print(const std::vector<Found>& all) {
+void print_found(const std::vector<Found>& all) {
   Table table({"worker", "address", "processor", "threads", "free memory", "GMAC/s", "latency ms",
                "Mbit/s", "wake-up ms", "load", "plans", "health"});
   for (const Found& found : all) {
@@ -114,7 +114,7 @@ Outcome devices(const Flags& flags) {
     for (const Found& found : all) list.push_back(to_json(found));
     print_json(list);
   } else {
-    print(all);
+    print_found(all);
   }
   const auto gone =
       std::ranges::count_if(all, [](const Found& found) { return !found.health.ok(); });

@@ -38,8 +38,8 @@ size_t report_absent(const std::vector<MemberVisit>& visits) {
   return absent;
 }
 
-void print_json(const std::vector<cluster::MemberState>& members,
-                const std::vector<MemberVisit>& visits) {
+void print_members(const std::vector<cluster::MemberState>& members,
+                   const std::vector<MemberVisit>& visits) {
   Json list = Json::array();
   for (const auto& member : members) {
     list.push_back({{"name", member.name},
@@ -78,7 +78,7 @@ Outcome show_members(const std::string& path, bool json) {
   // Also renews those whose time has come, so that the table is of afterwards.
   SHOAL_OR_EXIT(const auto visits, Exit::kUsage, cluster::visit_workers(folder, {}));
   SHOAL_OR_EXIT(const auto members, Exit::kUsage, folder.members());
-  json ? print_json(members, visits) : print_table(members, visits);
+  json ? print_members(members, visits) : print_table(members, visits);
   if (!json) report_absent(visits);
   return {};
 }

@@ -16,7 +16,7 @@ struct Contender {
   LatencyRecorder took;
 };
 
-void print(const Contender& coded, const Contender& waiting, bool as_json) {
+void print_race(const Contender& coded, const Contender& waiting, bool as_json) {
   const auto less = [](double a, double b) { return 1 - a / b; };
   if (as_json) {
     const Json result = {
@@ -63,7 +63,7 @@ Outcome bench_stragglers(const ClusterBenchFlags& flags) {
                                    return access->slow_down(worker, flags.stragglers);
                                  }});
   if (!result.ok()) return fail(Doing::kTalk, result.status());
-  print({coded.best().name, result->first}, {plain.best().name, result->second}, flags.json);
+  print_race({coded.best().name, result->first}, {plain.best().name, result->second}, flags.json);
   return {};
 }
 

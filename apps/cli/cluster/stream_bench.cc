@@ -30,7 +30,7 @@ std::string conclusion_of(const PlannedStream& planned, const Figures& figures) 
                                 .shares_machine = figures.shares_machine});
 }
 
-void print(const PlannedStream& planned, const Figures& figures) {
+void print_stream(const PlannedStream& planned, const Figures& figures) {
   Table table({"", "predicted ms", "measured ms"});
   table.add({"one worker", fixed(1e3 / planned.single_per_second, 1),
              planned.single_fits ? fixed(1e3 * figures.single, 1) : "no memory"});
@@ -59,7 +59,7 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, const Cluster
       figures.stream, Exit::kNetwork,
       emulate::measure_stream(access, planned, stream_options(flags.plan), is_forced(flags.plan)));
   if (!flags.json) {
-    print(planned, figures);
+    print_stream(planned, figures);
     return {};
   }
   Json result = to_json(planned);

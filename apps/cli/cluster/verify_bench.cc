@@ -12,7 +12,7 @@
 namespace shoal::cli {
 namespace {
 
-void print(const cluster::VerifyRaceResult& result, uint64_t every, bool as_json) {
+void print_race(const cluster::VerifyRaceResult& result, uint64_t every, bool as_json) {
   const double cost = result.verified.mean() / result.plain.mean() - 1;
   if (as_json) {
     const Json json = {{"requests", result.plain.count() + result.verified.count()},
@@ -58,7 +58,7 @@ Outcome bench_verify(const ClusterBenchFlags& flags) {
                                                   .dilation = access->dilation(),
                                                   .deployed = [&] { shaped.emplace(*access); }});
   if (!result.ok()) return fail(Doing::kTalk, result.status());
-  print(*result, flags.plan.verify, flags.json);
+  print_race(*result, flags.plan.verify, flags.json);
   return {};
 }
 

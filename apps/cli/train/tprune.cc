@@ -37,7 +37,7 @@ struct TPruneFlags {
   bool json = false;
 };
 
-void add_to(TPruneFlags& f, Command& command) {
+void add_prune_flags(TPruneFlags& f, Command& command) {
   const FlagGroup learning(command, "Learning"), removal(command, "Removal"),
       files(command, "Files");
   fit::TrainingOptions& recipe = f.options.recipe;
@@ -168,7 +168,7 @@ void add_tprune(Command& app, Action& action) {
   const auto [command, flags] = add_command(
       app, action, "tprune", "Remove heads and lines of a transformer that learned to be small",
       kExamples, prune_and_print);
-  add_to(flags, command);
+  add_prune_flags(flags, command);
 }
 
 }  // namespace shoal::cli

@@ -38,7 +38,7 @@ void add(const privacy::PrivacySpent& spent, Json& object) {
   object["images_per_s_without_dp"] = spent.plain_images_per_second;
 }
 
-void print(const privacy::PrivacySpent& spent, double images_per_second) {
+void print_privacy(const privacy::PrivacySpent& spent, double images_per_second) {
   char delta[16];
   std::snprintf(delta, sizeof delta, "%.2g", spent.delta);
   Table table({"epsilon", "delta", "steps", "sampled", "gradients clipped", "cost"});
@@ -51,7 +51,7 @@ void print(const privacy::PrivacySpent& spent, double images_per_second) {
   table.print();
 }
 
-void print(const fit::TrainingResult& result, bool json) {
+void print_training(const fit::TrainingResult& result, bool json) {
   const auto& epochs = result.progress.results;
   const double loss = epochs.empty() ? 0 : epochs.back().loss;
   const double peak = static_cast<double>(peak_memory_bytes()) / (1 << 20);
@@ -68,7 +68,7 @@ void print(const fit::TrainingResult& result, bool json) {
     return print_json(object);
   }
   print_facts(facts, false);
-  if (result.privacy) print(*result.privacy, result.images_per_second);
+  if (result.privacy) print_privacy(*result.privacy, result.images_per_second);
 }
 
 // Shows training on stderr, and as a page if one is asked for.
@@ -159,7 +159,7 @@ Outcome train(const TrainFlags& flags) {
   }
   const Status page = view.write_page({result->progress, result->evaluation, *result->held_out});
   if (!page.ok()) return fail(Doing::kTrain, page);
-  print(*result, flags.json);
+  print_training(*result, flags.json);
   return require_accuracy(result->evaluation.top1(), flags.min_top1);
 }
 

@@ -14,7 +14,7 @@ namespace {
 using catalog::Variant;
 using catalog::VariantsResult;
 
-Json to_json(const VariantsResult& result) {
+Json variants_json(const VariantsResult& result) {
   return {{"variants", json_of(result.catalog.variants)},
           {"dominated", result.dominated},
           {"top1_before", result.top1_before},
@@ -65,7 +65,7 @@ Outcome make_and_print_variants(const shrink::ShrinkDevices& devices, const Mode
   NetworkLine line;
   const auto result =
       catalog::make_variants(devices, model, data, count, options, shrink_callbacks(line));
-  return print_result(result, json, to_json, print_table);
+  return print_result(result, json, variants_json, print_table);
 }
 
 }  // namespace shoal::cli
