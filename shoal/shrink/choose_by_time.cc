@@ -149,7 +149,7 @@ Result<std::vector<size_t>> choose_by_exact_time(const compress::Groups& groups,
                                                  std::span<const double> worth, LatencyTable& table,
                                                  double most_ms, std::span<const size_t> gone,
                                                  Order order) {
-  constexpr int kTries = 8;
+  constexpr int kTries = 16;
   constexpr double kNear = 0.98, kAim = 0.99;  // of the time that is wanted
   SHOAL_ASSIGN(std::vector<size_t> units,
                choose_by_time(groups, worth, table, most_ms, gone, order));
