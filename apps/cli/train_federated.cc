@@ -41,7 +41,7 @@ Fact top1_of(const Figures& figures) {
 }
 
 std::vector<Fact> facts_of(const Figures& figures, const federated::Weights& weights,
-                           const FederatedFlags& flags, double seconds) {
+                           const FederatedFlags& flags, uint64_t clients, double seconds) {
   Json top1s = Json::array();
   for (const RoundReport& round : figures.history) {
     top1s.push_back(round.top1 < 0 ? Json(nullptr) : Json(round.top1));
@@ -59,12 +59,11 @@ std::vector<Fact> facts_of(const Figures& figures, const federated::Weights& wei
       {"peak_rss_mb", static_cast<double>(peak_memory_bytes()) / (1 << 20), "peak RSS MB", 1},
       {"best_top1", figures.best_top1},
       {"strategy", flags.strategy},
-      {"clients", flags.options.population.clients},
+      {"clients", clients},
       {"per_round", flags.options.per_round},
       {"failed", figures.failed},
       {"codec", std::string(learn::name_of(figures.codec))},
       {"report_bytes", figures.report_bytes},
-      {"virtual_seconds", figures.seconds},
       {"training_share", figures.training_share},
       {"bookkeeping_share", figures.bookkeeping_share},
       {"weights_sha256", train_cluster::sha256_of(weights)},
@@ -124,9 +123,9 @@ Outcome train_on_workers(const TrainFlags& flags, federated::Options rounds) {
   const auto outcome =
       federated_cluster::train(access->connection().coordinator(), *device, options);
   if (!outcome.ok()) return fail(Doing::kTrain, outcome.status());
-  std::vector<Fact> facts =
-      facts_of(outcome->figures, outcome->weights, flags.federated, watch.seconds());
-  facts.push_back({"workers", access->connection().workers().size()});
+  std::vector<Fact> facts = facts_of(outcome->figures, outcome->weights, flags.federated,
+                                     access->connection().workers().size(), watch.seconds());
+  facts.push_back({"round_seconds", outcome->figures.seconds});
   facts.push_back({"workers_lost", outcome->lost.size()});
   print_facts(facts, flags.json);
   return ended(flags, outcome->figures);
@@ -156,8 +155,10 @@ Outcome train_federated(const TrainFlags& flags) {
       federated::train({*clients, *server}, options,
                        {.on_round = show, .cancelled = [cancel] { return cancel->load(); }});
   if (!outcome.ok()) return fail(Doing::kTrain, outcome.status());
-  print_facts(facts_of(outcome->figures, outcome->weights, flags.federated, watch.seconds()),
-              flags.json);
+  std::vector<Fact> facts = facts_of(outcome->figures, outcome->weights, flags.federated,
+                                     options.population.clients, watch.seconds());
+  facts.push_back({"virtual_seconds", outcome->figures.seconds});
+  print_facts(facts, flags.json);
   return ended(flags, outcome->figures);
 }
 
