@@ -115,15 +115,6 @@ void copy_pixels(const Tensor& from, const cpu::Rectangle& where, Tensor& to) {
   });
 }
 
-void clear_pixels(const cpu::Rectangle& where, Tensor& tensor) {
-  const size_t size = size_of(tensor.dtype());
-  find_line(tensor.shape(), where, [&](int64_t at, int64_t count) {
-    std::memset(tensor.bytes().data() + static_cast<size_t>(at) * size, 0,
-                static_cast<size_t>(count) * size);
-    return false;
-  });
-}
-
 float root_mean_square(const Tensor& tensor) {
   if (tensor.dtype() != DType::kF32 || tensor.count() == 0) return 0;
   double sum = 0;

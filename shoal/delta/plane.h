@@ -20,8 +20,6 @@ cpu::Rectangle difference(const Tensor& a, const Tensor& b, const cpu::Rectangle
 
 // Copies the rectangle. REQUIRES: both have the same type.
 void copy_pixels(const Tensor& from, const cpu::Rectangle& where, Tensor& to);
-// Lets its elements be zero.
-void clear_pixels(const cpu::Rectangle& where, Tensor& tensor);
 
 // The square root of the mean square of all floats; 0 for other elements.
 float root_mean_square(const Tensor& tensor);

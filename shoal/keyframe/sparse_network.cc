@@ -1,35 +1,25 @@
 #include "shoal/keyframe/sparse_network.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "shoal/cpu/elementwise/elementwise_chain.h"
 #include "shoal/cpu/layout/blocked.h"
-#include "shoal/delta/plane.h"
 #include "shoal/keyframe/masks.h"
 #include "shoal/passes/passes.h"
 
 namespace shoal::keyframe {
 
-using cpu::Rectangle;
-using delta::Grid;
 using delta::TileMask;
 
 namespace {
 
-// Layers read around the pixels that they compute, so that an image is blocked whole; and what is
-// zero need not stay zero in an element-wise node.
+// Layers read around the pixels that they compute, so that an image is blocked whole. To unblock
+// tiles alone gains nothing, and what is zero need not stay zero in an element-wise node.
 bool is_whole(const Operator& op) {
-  return &op == &cpu::block_channels || &op == &cpu::elementwise_chain ||
-         op.elementwise.operands > 0;
-}
-
-Rectangle whole_of(const Grid& grid) { return {{0, grid.height}, {0, grid.width}}; }
-
-// The node that computes a value; as many as there are nodes if none does.
-size_t maker_of(const Graph& graph, ValueId id) {
-  const auto makes = [&](const Node& node) { return node.outputs[0] == id; };
-  return static_cast<size_t>(std::ranges::find_if(graph.nodes(), makes) - graph.nodes().begin());
+  return &op == &cpu::block_channels || &op == &cpu::unblock_channels ||
+         &op == &cpu::elementwise_chain || op.elementwise.operands > 0;
 }
 
 }  // namespace
@@ -63,17 +53,9 @@ Result<SparseNetwork> SparseNetwork::compile(const Graph& graph, Device& device,
         dynamic_cast<const cpu::RectangleKernel*>(network.whole_->steps()[i].kernel.get());
     if (node.outputs.size() > 1 || is_whole(*node.op)) kernel = nullptr;
     const Shape& shape = carried_out[node.outputs[0]].type.shape;
-    Grid grid = delta::tiles_of(shape, most_tile, kernel != nullptr ? kernel->granule() : 1);
-    if (node.op == &cpu::unblock_channels) {
-      // What is moved are the tiles that were computed.
-      const size_t maker = maker_of(carried_out, node.inputs[0]);
-      const bool is_sparse = maker < i && network.kernels_[maker] != nullptr;
-      if (!is_sparse) kernel = nullptr;
-      if (is_sparse) grid = network.grids_[maker];
-    }
     network.kernels_.push_back(kernel);
-    network.grids_.push_back(grid);
-    network.written_.push_back({whole_of(grid)});
+    network.grids_.push_back(
+        delta::tiles_of(shape, most_tile, kernel != nullptr ? kernel->granule() : 1));
   }
   return network;
 }
@@ -100,24 +82,13 @@ Status SparseNetwork::run(const Tensor& input, const TileMask& mask, std::span<T
     const TileMask tiles = kernels_[i] != nullptr ? regridded(mask, grids_[i]) : TileMask();
     if (kernels_[i] == nullptr || tiles.pixels() == grids_[i].pixels()) {
       step.kernel->run(args);
-      written_[i] = {whole_of(grids_[i])};
       continue;
     }
-    clear(i, tiles.rectangles());
-    kernels_[i]->run_in(args, written_[i]);
+    Tensor& y = values_.at(graph.nodes()[i].outputs[0]);
+    std::memset(y.bytes().data(), 0, y.bytes().size());
+    kernels_[i]->run_in(args, tiles.rectangles());
   }
   return {};
-}
-
-// The memory of outputs is the caller's: nobody knows what is there.
-void SparseNetwork::clear(size_t node, std::vector<Rectangle> next) {
-  const Graph& graph = whole_->graph();
-  const ValueId id = graph.nodes()[node].outputs[0];
-  const bool is_output = std::ranges::find(graph.outputs(), id) != graph.outputs().end();
-  if (is_output) written_[node] = {whole_of(grids_[node])};
-  for (const Rectangle& one : std::exchange(written_[node], std::move(next))) {
-    delta::clear_pixels(one, values_.at(id));
-  }
 }
 
 }  // namespace shoal::keyframe

@@ -43,16 +43,12 @@ class SparseNetwork {
 
  private:
   explicit SparseNetwork(std::unique_ptr<Executable> executable);
-  // Lets the output of a node be zero, before these pixels of it are written.
-  void clear(size_t node, std::vector<cpu::Rectangle> next);
 
   std::unique_ptr<Executable> executable_;
   const cpu::CpuExecutable* whole_ = nullptr;  // the same
   delta::KeptValues values_;
   std::vector<const cpu::RectangleKernel*> kernels_;  // per node; null: computes everything
   std::vector<delta::Grid> grids_;                    // of their outputs
-  // Per node: the pixels of a value kept that may be other than zero.
-  std::vector<std::vector<cpu::Rectangle>> written_;
 };
 
 }  // namespace shoal::keyframe
