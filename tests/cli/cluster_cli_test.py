@@ -97,11 +97,9 @@ def test_devices_that_learn_together_are_reported(tmp):
     write_digits(tmp)
     words = ["train", "zoo:mlp", "--data", tmp, "--format", "npy", "--cluster", "--all-workers", "--steps", 24,
              "--batch", 32, "--report", tmp / "page.html", "--json"]
-    emulate = ["emulate", "--workers", 3, "--device", "pi4", "--link", "gigabit", "--dilate", 1, "--"]
-    done = shoal(*emulate, *words)
+    done = shoal("emulate", "--workers", 3, "--device", "pi4", "--link", "gigabit", "--dilate", 1, "--", *words)
     assert "\033" not in done.stderr, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
-    devices = result["devices"]
+    devices = (result := json.loads(done.stdout.splitlines()[-1]))["devices"]
     assert len(devices) == 3 and abs(sum(one["share"] for one in devices) - 1) < 1e-9, devices
     for one in devices:
         assert one["state"] == "working" and one["steps_late"] == 0 and one["examples_per_s"] > 0, one
@@ -246,8 +244,7 @@ class Cluster:
         for name in names:
             with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
                 worker = Running("worker", "--dir", tmp / name, "--name", name, "--listen", "127.0.0.1:0",
-                                 "--threads", 1, "--store", tmp / name / "store", "--join", invite.line(),
-                                 *flags(name))
+                                 "--threads", 1, "--store", tmp / name / "store", "--join", invite.line(), *flags(name))
                 self.workers.append(worker)
                 shoal("cluster", "add", name, worker.line().split()[2], env=self.env)
 
