@@ -11,9 +11,10 @@ namespace {
 using learn::Reader;
 using learn::Writer;
 
-constexpr int64_t kMost = int64_t{1} << 40;  // of steps, epochs, rounds, examples, pixels
+constexpr int64_t kMost = int64_t{1} << 40;  // of steps, epochs, rounds, examples
 constexpr double kMostSeconds = 1e6;
-constexpr uint64_t kMostChannels = 1024;
+constexpr int64_t kMostPixels = 16384;  // of a side: a worker makes images of this size
+constexpr int64_t kMostChannels = 1024;
 
 Writer& put_flag(Writer& writer, bool flag) { return writer.put(uint64_t{flag}); }
 
@@ -24,9 +25,9 @@ bool get_flag(Reader& reader) {
 }
 
 // Not negative, and of a size that something has.
-int64_t get_count(Reader& reader) {
+int64_t get_count(Reader& reader, int64_t most = kMost) {
   const auto count = reader.get<int64_t>();
-  if (count < 0 || count > kMost) reader.refuse();
+  if (count < 0 || count > most) reader.refuse();
   return reader.ok() ? count : 0;
 }
 
@@ -42,10 +43,9 @@ void put_floats(Writer& writer, const std::vector<float>& floats) {
 }
 
 std::vector<float> get_floats(Reader& reader) {
-  const auto count = reader.get<uint64_t>();
-  if (count > kMostChannels) reader.refuse();
+  const int64_t count = get_count(reader, kMostChannels);
   std::vector<float> floats;
-  for (uint64_t i = 0; reader.ok() && i < count; ++i) {
+  for (int64_t i = 0; reader.ok() && i < count; ++i) {
     floats.push_back(static_cast<float>(get_real(reader, -1e30, 1e30)));
   }
   return floats;
@@ -66,9 +66,9 @@ void put(Writer& writer, const RecipeMessage& m) {
 
 RecipeMessage get_recipe(Reader& reader) {
   RecipeMessage m;
-  m.preprocess.resize = get_count(reader);
-  m.preprocess.crop = get_count(reader);
-  m.preprocess.channels = get_count(reader);
+  m.preprocess.resize = get_count(reader, kMostPixels);
+  m.preprocess.crop = get_count(reader, kMostPixels);
+  m.preprocess.channels = get_count(reader, kMostChannels);
   m.preprocess.stretch = get_flag(reader);
   m.preprocess.scale = get_flag(reader);
   m.preprocess.bgr = get_flag(reader);
@@ -76,7 +76,7 @@ RecipeMessage get_recipe(Reader& reader) {
   m.preprocess.mean = get_floats(reader);
   m.preprocess.std = get_floats(reader);
   m.augment.crop = get_real(reader, 0, 1);
-  m.augment.shift = get_count(reader);
+  m.augment.shift = get_count(reader, kMostPixels);
   m.augment.noise = get_real(reader, 0, 1e6);
   m.augment.flip = get_flag(reader);
   return m;

@@ -83,6 +83,20 @@ TEST(RoundMessages, RefuseSumsThatHideNothing) {
   expect_refused("epochs");
 }
 
+// A worker makes images as the recipe says: their size is bounded before.
+TEST(RoundMessages, RefuseImagesThatFillTheMemory) {
+  const RecipeMessage usual{{.resize = 256, .crop = 224, .channels = 3}, {.shift = 4}};
+  ASSERT_TRUE(decode_for_client(encode(ToClient(usual))).ok());
+  for (const auto change : {+[](RecipeMessage& m) { m.preprocess.resize = 1 << 20; },
+                            +[](RecipeMessage& m) { m.preprocess.crop = 1 << 20; },
+                            +[](RecipeMessage& m) { m.preprocess.channels = 1 << 20; },
+                            +[](RecipeMessage& m) { m.augment.shift = 1 << 20; }}) {
+    RecipeMessage large = usual;
+    change(large);
+    EXPECT_EQ(decode_for_client(encode(ToClient(large))).status().code(), Code::kCorrupt);
+  }
+}
+
 TEST(RoundMessages, RefuseHostileBytes) {
   std::mt19937_64 rng(1);
   for (int i = 0; i < 5'000; ++i) {
