@@ -135,6 +135,7 @@ Outcome train_on_workers(const TrainFlags& flags, federated::Options rounds) {
 
 Outcome train_federated(const TrainFlags& flags) {
   SHOAL_OR_EXIT(fit::TrainingOptions fit, Exit::kUsage, flags.resolve());
+  if (!flags.report.empty()) return {Exit::kUsage, "--report is for training without --federated"};
   fit.checkpoint.clear();
   federated::Options options = flags.federated.resolve(std::move(fit));
   const auto codec = learn::find_codec(flags.together.codec);

@@ -161,6 +161,9 @@ def clients_learn_together(shoal, at):
     secret = federated(1, "--split", "iid", "--stragglers", "0", "--rate", "0.1", "--secure-sum")
     assert abs(secret["top1"] - even["top1"]) < 1 and secret["secure_clamped"] == 0, (secret, even)
     assert 1 < secret["secure_traffic"] < 1.15 and secret["secure_client_ms"] > 0, secret
+    refused = run(shoal, "train", "zoo:logistic", "--data", at / "ten", "--format", "npy", "--federated",
+                  "--report", at / "page.html")
+    assert refused.returncode == 2 and "--report" in refused.stderr, refused
 
 
 def main():
