@@ -5,6 +5,8 @@
 #include <cstring>
 #include <random>
 
+#include "shoal/learn/run/testing.h"
+
 namespace shoal::federated_cluster {
 namespace {
 
@@ -39,25 +41,9 @@ std::vector<ToServer> to_server() {
           GaveUpMessage{2}, SecretReply{3, 0.5, false, {std::byte{9}}}};
 }
 
-// Decoded and encoded again, a message has the same bytes; cut short or with more behind it, none.
-template <class Messages, class Decode>
-void expect_whole(const Messages& messages, const Decode& decode) {
-  for (const auto& message : messages) {
-    std::vector<std::byte> bytes = encode(message);
-    const auto decoded = decode(bytes);
-    ASSERT_TRUE(decoded.ok()) << message.index();
-    EXPECT_EQ(encode(*decoded), bytes) << message.index();
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      EXPECT_EQ(decode(std::span(bytes).first(i)).status().code(), Code::kCorrupt);
-    }
-    bytes.push_back(std::byte{0});
-    EXPECT_EQ(decode(bytes).status().code(), Code::kCorrupt);
-  }
-}
-
 TEST(RoundMessages, ComeBackWhole) {
-  expect_whole(to_client(), decode_for_client);
-  expect_whole(to_server(), decode_for_server);
+  learn::testing::expect_whole(to_client(), decode_for_client);
+  learn::testing::expect_whole(to_server(), decode_for_server);
 }
 
 // A secure sum that hides nothing is refused by who would be summed: too few of the neighbours are

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <random>
 
+#include "shoal/learn/run/testing.h"
+
 namespace shoal::learn {
 namespace {
 
@@ -28,26 +30,9 @@ std::vector<ToHub> to_hub() {
           AppliedMessage{3, 77, 2, 0.5}, SavedMessage{4, {{"e", Tensor::of<float>({1}, {5})}}}};
 }
 
-// Decoded and encoded again, a message has the same bytes; cut short or with more behind it, none.
-template <class Messages, class Decode>
-void expect_whole(const Messages& messages, const Decode& decode) {
-  for (const auto& message : messages) {
-    std::vector<std::byte> bytes = encode(message);
-    const auto decoded = decode(bytes);
-    ASSERT_TRUE(decoded.ok()) << message.index();
-    EXPECT_EQ(decoded->index(), message.index());
-    EXPECT_EQ(encode(*decoded), bytes);
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      EXPECT_EQ(decode(std::span(bytes).first(i)).status().code(), Code::kCorrupt);
-    }
-    bytes.push_back(std::byte{0});
-    EXPECT_EQ(decode(bytes).status().code(), Code::kCorrupt);
-  }
-}
-
 TEST(Messages, ComeBackWhole) {
-  expect_whole(to_worker(), decode_for_worker);
-  expect_whole(to_hub(), decode_for_hub);
+  testing::expect_whole(to_worker(), decode_for_worker);
+  testing::expect_whole(to_hub(), decode_for_hub);
 }
 
 // B6: what a push and a pull need besides the gradients.
