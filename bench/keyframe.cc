@@ -1,9 +1,11 @@
 // Key frames, one JSON line per measurement, on one thread.
 //
-//   bench_keyframe sparse                        a convolution where a mask says so, beside the
-//   whole bench_keyframe flow                          flow and warping bench_keyframe MODEL SOURCE
-//   FRAMES KEYS...   a detector over a video by key frames, beside the
-//                                                whole network on every frame
+//   bench_keyframe sparse
+//     A convolution where a mask says so, beside the whole.
+//   bench_keyframe flow
+//     Flow and warping.
+//   bench_keyframe MODEL SOURCE FRAMES KEYS...
+//     A detector over a video by key frames, beside the whole network on every frame.
 //
 // KEYS is an interval between key frames, or LEAST-MOST-HIGH of one by motion; with "+" after it,
 // features are computed meanwhile. Contenders take turns, frame by frame.
