@@ -68,13 +68,8 @@ void tell(const std::function<void(Outcome)>& done, Outcome outcome) try {
 
 }  // namespace
 
-Engine::Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake,
-               std::function<void(Duration)> busy)
-    : device_(device),
-      options_(options),
-      wake_(std::move(wake)),
-      busy_(std::move(busy)),
-      scheduler_(options.slots) {}
+Engine::Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake)
+    : device_(device), options_(options), wake_(std::move(wake)), scheduler_(options.slots) {}
 
 void Engine::add(ModelSource source) {
   const std::string name = source.name;
@@ -315,7 +310,6 @@ void Engine::run_batch(Lock& lock, const SchedulerDecision& decision) {
   std::vector<Waiting> batch;
   for (uint64_t id : decision.batch) batch.push_back(take(id));
   lock.unlock();
-  if (busy_) busy_(decision.expected);
   const Time begin = Clock::now();
   RequestOptions options;
   options.deadline = batch[0].deadline;

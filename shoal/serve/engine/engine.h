@@ -59,11 +59,8 @@ struct Job {
 // Thread-safe.
 class Engine {
  public:
-  // `wake` is told when pump() has to be called at the latest; on any thread, under a lock. `busy`,
-  // which may be null, is told before each batch how long it should take, 0 if that is not known,
-  // on the thread that runs it.
-  Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake,
-         std::function<void(Duration)> busy = nullptr);
+  // `wake` is told when pump() has to be called at the latest; on any thread, under a lock.
+  Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake);
 
   // Names that may be loaded. REQUIRES: names are different.
   void add(ModelSource source);
@@ -130,7 +127,6 @@ class Engine {
   Device& device_;
   const EngineOptions options_;
   const std::function<void(Time)> wake_;
-  const std::function<void(Duration)> busy_;
   std::mutex loading_;  // one model at a time
   mutable std::mutex mutex_;
   std::map<std::string, Entry> models_;

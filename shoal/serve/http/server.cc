@@ -1,11 +1,8 @@
 // All sockets share one io_context, which has one thread more than the engine has slots: a thread
-// that runs a batch does nothing else, and one is left. One of them waits for events. It answers a
-// request that takes less time than to wake another thread would be worth, and then waits again;
-// where more requests have come meanwhile, or one takes longer, another thread waits instead.
+// that runs a batch does nothing else, and one is left.
 #include "shoal/serve/http/server.h"
 
 #include <algorithm>
-#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -17,7 +14,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "shoal/base/leader_followers.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/net/endpoint.h"
 #include "shoal/net/tls/tls_context.h"
@@ -35,12 +31,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kCheck{100};  // between two looks at all connections
 constexpr size_t kManyConnections = 64;
 
-constexpr size_t kShortBody = 64 * 1024;
-constexpr std::chrono::milliseconds kPatience{2};
-// Events in a row that nobody had to wait for, after which more threads are wanted. One client's
-// next request may be there already, too.
-constexpr int kCrowd = 8;
-
 Status network_failure(const error_code& error, const std::string& where) {
   return Status(Code::kUnavailable, where + ": " + error.message());
 }
@@ -53,21 +43,20 @@ class Server::State {
       : options_(options),
         bodies_(options.max_bodies),
         refusals_(PaceOptions{}),
-        shared_{options.limits,
-                bodies_,
-                refusals_,
-                nullptr,
-                [this](const HttpHead& head) { return api_.judge(head); },
-                [this](const HttpRequest& request, const ReplyTo& done) { answer(request, done); },
-                [this] { return draining_.load(); }},
+        shared_{
+            options.limits,
+            bodies_,
+            refusals_,
+            nullptr,
+            [this](const HttpHead& head) { return api_.judge(head); },
+            [this](const HttpRequest& request, const ReplyTo& done) { api_.answer(request, done); },
+            [this] { return draining_.load(); }},
         acceptor_(asio::make_strand(io_)),
         retry_(acceptor_.get_executor()),
         wake_(io_),
         check_(io_),
         tell_(io_),
-        engine_(
-            device, options.engine, [this](Time time) { wake_at(time); },
-            [this](Duration expected) { be_busy(expected); }),
+        engine_(device, options.engine, [this](Time time) { wake_at(time); }),
         service_(
             engine_, options.keys.get(), options.version,
             [this](std::function<void()> task) { asio::post(io_, std::move(task)); },
@@ -82,7 +71,6 @@ class Server::State {
     }
     door.reset();  // whose requests are answered on the threads that end now
     io_.stop();
-    waiting_.stop();
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -110,8 +98,7 @@ class Server::State {
     accept();
     check_later();
     for (size_t i = 0; i < options_.engine.slots + 1; ++i) {
-      threads_.emplace_back(
-          [this] { waiting_.run([this] { serve_one(); }, [this] { serve_ready(); }); });
+      threads_.emplace_back([this] { serve(); });
     }
   }
 
@@ -187,27 +174,14 @@ class Server::State {
   }
 
   // What runs out of memory ends the connection that it belongs to, and no other.
-  void serve_one() try {
-    ++ready_;
-    if (io_.poll_one() > 0) return;
-    ready_ = 0;
-    io_.run_one();
-  } catch (const std::bad_alloc&) {
-  }
-
-  void serve_ready() try { io_.poll(); } catch (const std::bad_alloc&) {
-  }
-
-  // What to parse may take long, too.
-  void answer(const HttpRequest& request, const ReplyTo& done) {
-    if (request.body.bytes.size() > kShortBody) waiting_.hand_over();
-    api_.answer(request, done);
-  }
-
-  void be_busy(Duration expected) {
-    const bool is_short = expected > Duration(0) && expected <= kQuick;
-    if (is_short && ready_ < kCrowd) return waiting_.watch();
-    waiting_.hand_over();
+  void serve() {
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::bad_alloc&) {
+      }
+    }
   }
 
   void accept() {
@@ -363,9 +337,7 @@ class Server::State {
   std::unordered_map<Connection*, std::weak_ptr<Connection>> connections_;
   size_t most_connections_ = 0;  // since memory was given back; of check() alone
   asio::io_context io_;
-  LeaderFollowers waiting_{kPatience};  // threads, of which one waits for events of io_
-  std::atomic<int> ready_ = 0;          // events in a row that were there at once
-  tcp::acceptor acceptor_;              // on a strand
+  tcp::acceptor acceptor_;  // on a strand
   tcp::endpoint endpoint_;
   asio::steady_timer retry_, wake_, check_, tell_;
   std::atomic<bool> draining_ = false;

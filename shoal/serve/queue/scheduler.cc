@@ -57,7 +57,6 @@ SchedulerDecision Scheduler::next(Time now) {
     if (one.batch.empty()) continue;
     all.batch = std::move(one.batch);
     all.items = one.items;
-    all.expected = entry.queue.expected(one.items);
     all.model = latest_ = model;
     ++entry.running;
     --free_slots_;

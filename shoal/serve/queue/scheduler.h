@@ -16,7 +16,6 @@ struct SchedulerDecision {
   std::vector<uint64_t> batch;  // requests of one model to run now, on a slot; empty: none
   uint64_t model = 0;
   int64_t items = 0;
-  Duration expected{0};  // that the batch takes; 0: it is not known
 };
 
 // Not thread-safe.
