@@ -12,6 +12,7 @@
 
 #include "shoal/base/hash.h"
 #include "shoal/base/json_text.h"
+#include "shoal/base/seconds_since.h"
 #include "shoal/catalog/cascade.h"
 #include "shoal/catalog/preforward.h"
 #include "shoal/catalog/special_network.h"
@@ -28,10 +29,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Weights = std::map<std::string, Tensor>;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // Some examples with other labels.
 class Relabelled : public Dataset {

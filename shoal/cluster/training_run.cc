@@ -6,6 +6,7 @@
 #include <set>
 
 #include "messages.pb.h"
+#include "shoal/base/seconds_since.h"
 #include "shoal/cluster/message_io.h"
 #include "shoal/cluster/reviver.h"
 #include "shoal/learn/schedule/shares.h"
@@ -15,10 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Kind = TrainingEvent::Kind;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // The longest that a worker has to say: its gradients, one message for each subtree.
 size_t most_report_bytes(const learn::HubSession& hub, const learn::ExchangeOptions& exchange) {

@@ -1,6 +1,6 @@
-// Course: what the server of a federated run has between rounds, whoever learns in them: the
-// network, its evaluation, the rate of the round, and the figures. Simulated clients and those of a
-// cluster go through the same course.
+// Course: the server's state between the rounds of a federated run: the network, its evaluation,
+// the rate of the round, and the figures. It is the same for simulated clients and for workers of a
+// cluster.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,8 @@ Status check(const Options& options) {
   const bool is_possible =
       options.fit.teacher.empty() && options.fit.patience == 0 && !options.fit.resume;
   if (is_possible) return {};
-  return Status(Code::kUnsupported, "a teacher, patience and resuming do not work with clients");
+  return Status(Code::kUnsupported,
+                "federated training has no teacher, no patience and no resuming");
 }
 
 Status check_secret(const Strategy& strategy, learn::CodecKind codec, size_t per_round) {

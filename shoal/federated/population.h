@@ -51,7 +51,7 @@ bool is_present(const Population& population, uint64_t round, uint64_t client);
 // Up to `count` clients that are there, all equally likely and none twice. Fewer where there are
 // not as many: nobody waits for clients to come.
 std::vector<uint64_t> invite(const Population& population, uint64_t round, size_t count);
-// The same of clients of whom `is_there` knows; is_present() has no say.
+// The same, with `is_there` in place of is_present().
 std::vector<uint64_t> invite(const Population& population, uint64_t round, size_t count,
                              const std::function<bool(uint64_t client)>& is_there);
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "shoal/base/seconds_since.h"
 #include "shoal/fit/derived_options.h"
 #include "shoal/models/model.h"
 
@@ -13,10 +14,6 @@ namespace shoal::federated {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 Result<std::vector<int64_t>> labels_of(const Dataset& data) {
   std::vector<int64_t> labels;

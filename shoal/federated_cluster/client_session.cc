@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "shoal/base/overloaded.h"
+#include "shoal/base/seconds_since.h"
 #include "shoal/fit/network.h"
 
 namespace shoal::federated_cluster {
@@ -12,10 +13,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 Status broken(const char* what) { return Status(Code::kCorrupt, what); }
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::span<const uint8_t> as_words(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};

@@ -5,7 +5,7 @@
 // the same clients with the same data learn the same weights, bit by bit.
 //
 // A round invites some of the clients that are ready, and ends when all of them have answered, or
-// at its deadline, whoever is missing. It counts if enough have reported; otherwise nothing
+// at its deadline, even if some are missing. It counts if enough have reported; otherwise nothing
 // changes. Where the strategy takes partial work, clients are asked for it shortly before. Clients
 // join and leave at any time, and have a part from the next round on.
 //

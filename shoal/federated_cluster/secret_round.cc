@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "shoal/base/seconds_since.h"
 #include "shoal/federated/options.h"
 
 namespace shoal::federated_cluster {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 Status check_sender(uint32_t said, uint32_t seat) {
   return said == seat ? Status() : Status(Code::kCorrupt, "a client speaks for another");

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "shoal/base/seconds_since.h"
 #include "shoal/data/prefetch.h"
 #include "shoal/fit/checkpoint.h"
 #include "shoal/fit/derived_options.h"
@@ -30,10 +31,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kAhead = 4;  // batches that wait for their step
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 const TensorType& input_type(const Graph& graph) { return graph[graph.inputs()[0]].type; }
 

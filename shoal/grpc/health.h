@@ -22,7 +22,7 @@ class Health {
   void start(CallQueue& queue);
   // Thread-safe.
   void set_serving(bool is_serving);
-  // Whoever watches is told that there is no more to watch. Thread-safe.
+  // Clients that watch are told that there is no more to watch. Thread-safe.
   void end();
 
  private:

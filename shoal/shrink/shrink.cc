@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "shoal/base/seconds_since.h"
 #include "shoal/compress/remove.h"
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/depth.h"
@@ -31,10 +32,6 @@ namespace shoal::shrink {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::string two_digits(double number) {
   char text[32];

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "shoal/base/seconds_since.h"
 #include "shoal/fit/network.h"
 #include "shoal/learn/exchange/merger.h"
 #include "shoal/learn/exchange/replica.h"
@@ -19,10 +20,6 @@ using Bytes = std::vector<std::byte>;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::byte kFailed{0}, kGiven{1};  // the first byte of a message
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 Status of_rank(size_t rank, Code code, const std::string& what) {
   return Status(code, "rank " + std::to_string(rank) + ": " + what);
