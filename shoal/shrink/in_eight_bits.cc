@@ -9,6 +9,7 @@
 #include "shoal/compress/remove.h"
 #include "shoal/fit/derived_options.h"
 #include "shoal/onnx/export.h"
+#include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/shrink/norms.h"
 #include "shoal/shrink/retrain.h"
@@ -39,7 +40,13 @@ Result<double> real_bytes_for(const NetworkForBatch& network, double most) {
     const float scale = 1 + next / 1000, zero = std::fmod(next++, 255.0F);
     any[id] = {-zero * scale, (255 - zero) * scale};
   }
-  SHOAL_ASSIGN(const Graph quantized, compress::quantize(graph, any));
+  compress::QuantizeOptions corrected;  // biases that are zero would be zero points
+  for (const Node& node : graph.nodes()) {
+    if (node.op != &ops::conv && node.op != &ops::gemm) continue;
+    const auto channels = static_cast<size_t>(graph[node.outputs[0]].type.shape[1]);
+    corrected.shifts[node.outputs[0]].assign(channels, next++);
+  }
+  SHOAL_ASSIGN(const Graph quantized, compress::quantize(graph, any, corrected));
   SHOAL_ASSIGN(const Graph merged, passes::merge_equal(quantized));
   SHOAL_ASSIGN(const std::vector<std::byte> file,
                onnx::to_onnx(merged, one.outputs, {}, onnx::Style::kCompact));

@@ -87,7 +87,7 @@ TEST_F(Shrinking, CountsTheBytesOfTheFileInEightBits) {
   all.target = {.macs = 0.9};
   ASSERT_TRUE(run(all).ok());
   const auto readable = written().size();
-  for (const double most : {1050.0, 1010.0}) {
+  for (const double most : {1040.0, 990.0}) {
     all.target = {.bytes = most};
     const auto result = run(all);
     ASSERT_TRUE(result.ok()) << result.status().message();
