@@ -231,8 +231,10 @@ Result<VariantsResult> make_variants(const shrink::ShrinkDevices& devices, const
   if (count < 2 || count > kMost) return invalid("there can be 2 to 9 variants");
   if (options.out.empty()) return invalid("variants need a folder");
   if (options.max_drop > 0 || options.int8 || options.controls || options.resume ||
-      options.sensitivity) {
-    return invalid("variants take no bound on the drop, int8, controls, resumed run or report");
+      options.sensitivity || options.blocks > 0) {
+    return invalid(
+        "variants take no bound on the drop, int8, controls, resumed run, report or blocks that "
+        "go");
   }
   if (shrink::epochs_before(options) > 0 || options.importance == shrink::Importance::kDepth) {
     return invalid("variants take a method that ranks units as they are, not " +

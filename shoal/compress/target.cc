@@ -77,6 +77,17 @@ Target part_way(const Target& target, const Size& before, double part) {
           .bytes = share(target.bytes, before.bytes)};
 }
 
+// A number is above 1: what is to be a single one cannot be told from a share.
+Target in_numbers(const Target& target, const Size& before) {
+  const auto number = [](double most, int64_t of) {
+    return most < 1 ? std::max(most * static_cast<double>(of), 1 + 1e-9) : most;
+  };
+  return {.units = target.units,
+          .macs = number(target.macs, before.macs),
+          .parameters = number(target.parameters, before.parameters),
+          .bytes = number(target.bytes, before.bytes)};
+}
+
 bool meets(const Size& now, const Size& before, const Target& target) {
   return within(now.macs, before.macs, target.macs) &&
          within(now.parameters, before.parameters, target.parameters) &&

@@ -43,6 +43,10 @@ Status check(const Target& target);
 // <= 1.
 Target part_way(const Target& target, const Size& before, double part);
 
+// The same target in numbers, for a network that has lost some of `before` already. REQUIRES:
+// check(target) is OK.
+Target in_numbers(const Target& target, const Size& before);
+
 // Whether a network of size `now` meets the target for a network of size `before`. Units are not
 // looked at. REQUIRES: check(target) is OK.
 bool meets(const Size& now, const Size& before, const Target& target);

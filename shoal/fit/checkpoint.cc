@@ -98,6 +98,7 @@ std::string settings_of(const TrainingOptions& options) {
   // Absent where there is one output, so that older checkpoints stay of use.
   if (!options.output_weights.empty()) settings["outputs"] = options.output_weights;
   if (options.self_distill > 0) settings["self_distill"] = options.self_distill;
+  if (options.distill_features > 0) settings["distill_features"] = options.distill_features;
   // Likewise. The noise may not change on the way: epsilon is that of equal steps.
   const privacy::PrivacyOptions& privacy = options.privacy;
   if (privacy.is_on()) settings["privacy"] = {privacy.noise, privacy.clip};

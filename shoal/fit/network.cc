@@ -61,15 +61,15 @@ Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& 
 // An ONNX file for any batch is inferred from two graphs: dimensions that differ between batch 1
 // and batch 2 follow the batch. Networks in which that is ambiguous are written for one image.
 Status export_network(const NetworkForBatch& network, const std::filesystem::path& path,
-                      const onnx::Properties& properties) {
+                      const onnx::Properties& properties, onnx::Style style) {
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
   SHOAL_ASSIGN(const LoadedGraph two, network(2));
   SHOAL_ASSIGN(const Graph open, with_open_reshapes(one.graph));
   SHOAL_ASSIGN(const Graph compared, with_open_reshapes(two.graph));
   const Status written =
-      onnx::write_onnx_for_any_batch(open, compared, path, one.outputs, properties);
+      onnx::write_onnx_for_any_batch(open, compared, path, one.outputs, properties, style);
   if (written.code() != Code::kUnsupported) return written;
-  return onnx::write_onnx(one.graph, path, one.outputs, properties);
+  return onnx::write_onnx(one.graph, path, one.outputs, properties, style);
 }
 
 Status export_network(const Model& model, const TrainingOptions& options,
@@ -94,11 +94,12 @@ int64_t classes_of(const Graph& network) {
 }
 
 // A Softmax after the scores is dropped as dead code by the passes.
-Result<Graph> up_to_scores(const Graph& network) {
+Result<Graph> up_to_scores(const Graph& network, std::span<const ValueId> others) {
   passes::Rewriter rewriter(network);
   for (const Node& node : network.nodes()) SHOAL_TRY(rewriter.copy(node));
   Graph graph = std::move(rewriter.to());
   graph.mark_output(rewriter.map(train::scores_of(network)));
+  for (ValueId other : others) graph.mark_output(rewriter.map(other));
   return passes::optimize(graph);
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 
 #include "shoal/base/status.h"
@@ -30,7 +31,8 @@ using NetworkForBatch = std::function<Result<LoadedGraph>(int64_t batch)>;
 
 // Writes a network as ONNX: for batches of any size if the network allows it, else for one image.
 Status export_network(const NetworkForBatch& network, const std::filesystem::path& path,
-                      const onnx::Properties& properties = {});
+                      const onnx::Properties& properties = {},
+                      onnx::Style style = onnx::Style::kReadable);
 
 // Writes the network to train with these weights to options.out.
 Status export_network(const Model& model, const TrainingOptions& options,
@@ -41,7 +43,8 @@ Status export_network(const Model& model, const TrainingOptions& options,
 Batches::Prepare images_for(const Graph& network, const Preprocess& how);
 int64_t classes_of(const Graph& network);
 
-// The network up to the scores of its classes, without a Softmax after them.
-Result<Graph> up_to_scores(const Graph& network);
+// The network up to the scores of its classes, without a Softmax after them, and with these values
+// as further outputs.
+Result<Graph> up_to_scores(const Graph& network, std::span<const ValueId> others = {});
 
 }  // namespace shoal::fit

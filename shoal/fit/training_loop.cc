@@ -126,6 +126,7 @@ class TrainingLoop::State {
   std::optional<Prefetch> prefetch_;  // from one epoch into the next
   std::optional<train::Trainer> trainer_;
   std::unique_ptr<Executable> teacher_;
+  std::vector<TensorType> teacher_features_;  // that it gives after its scores
   train::Schedule schedule_;
   TrainingProgress progress_;
   Evaluation evaluation_;
@@ -149,6 +150,7 @@ Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
   SHOAL_TRY(use_features(prepare_image));
   train::TrainerOptions how = trainer_options(options_);
   how.unit_penalty = penalty_;
+  how.step.teacher_features = teacher_features_;
   how.update_on_device = stays_on_device(device_, how) && !private_;
   SHOAL_ASSIGN(trainer_, train::Trainer::create(device_, network_, how));
   if (private_) SHOAL_TRY(private_->begin(*trainer_));
@@ -205,7 +207,12 @@ std::optional<privacy::PrivacySpent> TrainingLoop::State::privacy() const {
 }
 
 Status TrainingLoop::State::compile_teacher(const Graph& teacher) {
-  SHOAL_ASSIGN(Graph graph, up_to_scores(teacher));
+  const std::span<const ValueId> features = teacher.outputs().subspan(1);
+  if (features.empty() != (options_.distill_features == 0)) {
+    return invalid("a teacher gives features besides scores where these count, and only there");
+  }
+  teacher_features_ = teacher.types(features);
+  SHOAL_ASSIGN(Graph graph, up_to_scores(teacher, features));
   const auto rows = static_cast<int64_t>(network_batch(options_));
   const TensorType scores{DType::kF32, {rows, classes_}};
   if (graph[graph.outputs()[0]].type != scores || input_type(graph) != input_type(network_)) {
@@ -293,9 +300,9 @@ Status TrainingLoop::State::train_step(const Batch& batch) {
 Result<std::vector<Tensor>> TrainingLoop::State::targets_of(const Batch& batch) {
   std::vector<Tensor> targets{batch.labels};
   if (teacher_ != nullptr) {
-    std::vector<Tensor> answers(1);
+    std::vector<Tensor> answers(1 + teacher_features_.size());
     SHOAL_TRY(teacher_->run(std::span(&batch.images, 1), answers, {}));
-    targets.push_back(std::move(answers[0]));
+    targets.insert(targets.end(), answers.begin(), answers.end());
   }
   return targets;
 }

@@ -34,7 +34,9 @@ struct TrainingTask {
   // one per weight.
   Graph network;
   TrainingData data;
-  std::optional<Graph> teacher = {};  // takes what the network takes and gives as many scores
+  // Takes what the network takes and gives as many scores; then, with options.distill_features,
+  // what the ends of the network's stages are to be (train/features.h).
+  std::optional<Graph> teacher = {};
   // Makes inputs [1, ...] of what the data set has; null: options.preprocess, for images.
   std::function<Result<Tensor>(const Tensor&)> prepare = {};
   std::optional<train::UnitPenalty> penalty = {};  // on units of the network, besides the options'

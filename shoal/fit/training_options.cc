@@ -53,6 +53,7 @@ Status check_numbers(const TrainingOptions& o) {
       {"focal", o.loss.focal, 0, kAny},
       {"distill", o.loss.distill, 0, 1},
       {"self_distill", o.self_distill, 0, 1},
+      {"distill_features", o.distill_features, 0, kAny},
       {"temperature", o.loss.temperature, kLeastTemperature, kAny},
       {"shift", static_cast<double>(o.augment.shift), 0, kMostPixels},
       {"crop", o.augment.crop, kLeastCrop, 1},
@@ -77,6 +78,9 @@ Status check(const TrainingOptions& options) {
                        ? "a part of the loss is about a teacher, and there is none"
                        : "there is a teacher, and no part of the loss is about its answers");
   }
+  if (options.teacher.empty() && options.distill_features > 0) {
+    return invalid("features are those of a teacher, and there is none");
+  }
   if (!options.privacy.is_on() && (options.privacy.noise > 0 || options.privacy.delta > 0)) {
     return invalid("privacy needs a bound for the gradient of an example");
   }
@@ -97,7 +101,8 @@ train::TrainerOptions trainer_options(const TrainingOptions& options) {
                                .step = {.loss = options.loss,
                                         .frozen = {},
                                         .output_weights = options.output_weights,
-                                        .self_distill = options.self_distill},
+                                        .self_distill = options.self_distill,
+                                        .distill_features = options.distill_features},
                                .regularizers = {},
                                .bf16 = options.bf16,
                                .memory_bytes = options.memory_bytes,

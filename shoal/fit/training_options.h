@@ -55,7 +55,9 @@ struct TrainingOptions {
   // The network has several outputs, each of which learns: how much its loss counts. Results are
   // those of the first. Empty: there is one output.
   std::vector<float> output_weights = {};
-  float self_distill = 0;                   // as train::StepOptions says
+  float self_distill = 0;  // as train::StepOptions says
+  // How much the distance from the features of the teacher counts, likewise; 0: it does not.
+  float distill_features = 0;
   std::vector<std::string> penalties = {};  // as train::parse_regularizer takes them
   std::string teacher = {};  // the model whose answers have the share loss.distill; empty: none
   // Training stops after so many epochs without a better result on held-out examples, and keeps the

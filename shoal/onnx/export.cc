@@ -135,11 +135,16 @@ WireWriter tensor_head(const TensorType& type) {
   return head;
 }
 
-// REQUIRES: `graph` begins at a multiple of kAlignment in the file.
-void add_initializer(WireWriter& graph, const Value& value) {
+// REQUIRES: `graph` begins at a multiple of kAlignment in the file, if that is to be readable.
+void add_initializer(WireWriter& graph, const Value& value, Style style) {
   WireWriter tensor = tensor_head(value.constant->type());
   tensor.text(tensor_proto::kName, value.name);
   const auto elements = value.constant->bytes();
+  if (style == Style::kCompact) {
+    tensor.view(tensor_proto::kRawData, elements);
+    graph.message(graph_proto::kInitializer, tensor);
+    return;
+  }
   const size_t raw = 1 + varint_size(elements.size()) + elements.size();
   const Padding padding = align([&](Padding p) {
     const size_t body = tensor.size() + p.size() + raw;
@@ -187,7 +192,7 @@ bool add_sparse_initializer(WireWriter& graph, const Value& value) {
 }
 
 // Readers bound what sparse tensors may become, so that no more of them are written.
-void add_initializers(WireWriter& message, const Graph& graph, Storage storage) {
+void add_initializers(WireWriter& message, const Graph& graph, Storage storage, Style style) {
   int64_t left = storage == Storage::kSparse ? kMostExpandedBytes : 0;
   for (size_t i = 0; i < graph.value_count(); ++i) {
     const Value& value = graph[static_cast<ValueId>(i)];
@@ -196,7 +201,7 @@ void add_initializers(WireWriter& message, const Graph& graph, Storage storage) 
     if (bytes <= left && add_sparse_initializer(message, value)) {
       left -= bytes;
     } else {
-      add_initializer(message, value);
+      add_initializer(message, value, style);
     }
   }
 }
@@ -231,7 +236,8 @@ WireWriter attribute_message(const std::string& name, const Attribute& value) {
   return message;
 }
 
-Result<WireWriter> node_message(const Graph& graph, const Node& node) {
+Result<WireWriter> node_message(const Graph& graph, const Node& node,
+                                Style style = Style::kReadable) {
   auto attributes = opset_17_attributes(node);
   if (!attributes.ok()) return attributes.status().at(place_of(graph, node));
   WireWriter message;
@@ -239,7 +245,8 @@ Result<WireWriter> node_message(const Graph& graph, const Node& node) {
     message.text(node_proto::kInput, id == kNoValue ? std::string_view() : graph[id].name);
   }
   for (ValueId id : node.outputs) message.text(node_proto::kOutput, graph[id].name);
-  if (!node.name.empty()) message.text(node_proto::kName, node.name);
+  const bool is_named = !node.name.empty() && style == Style::kReadable;
+  if (is_named) message.text(node_proto::kName, node.name);
   message.text(node_proto::kOpType, node.op->name);
   for (const auto& [name, value] : *attributes) {
     message.message(node_proto::kAttribute, attribute_message(name, value));
@@ -260,11 +267,11 @@ void add_value_infos(WireWriter& message, const Graph& graph) {
   }
 }
 
-Result<WireWriter> graph_message(const Graph& graph, Batch batch, Storage storage) {
+Result<WireWriter> graph_message(const Graph& graph, Batch batch, Storage storage, Style style) {
   WireWriter message;
   message.text(graph_proto::kName, "shoal");
   for (const Node& node : graph.nodes()) {
-    SHOAL_ASSIGN(const WireWriter written, node_message(graph, node));
+    SHOAL_ASSIGN(const WireWriter written, node_message(graph, node, style));
     message.message(graph_proto::kNode, written);
   }
   for (ValueId id : graph.inputs()) {
@@ -273,15 +280,16 @@ Result<WireWriter> graph_message(const Graph& graph, Batch batch, Storage storag
   for (ValueId id : graph.outputs()) {
     message.message(graph_proto::kOutput, value_info(graph[id], batch));
   }
-  if (batch == Batch::kFixed) add_value_infos(message, graph);
-  add_initializers(message, graph, storage);
+  if (batch == Batch::kFixed && style == Style::kReadable) add_value_infos(message, graph);
+  add_initializers(message, graph, storage, style);
   return message;
 }
 
 // Views the weights of the graph, which must outlive the result.
 Result<WireWriter> model_message(const Graph& graph, const Properties& properties,
-                                 Batch batch = Batch::kFixed, Storage storage = Storage::kDense) {
-  SHOAL_ASSIGN(const WireWriter body, graph_message(graph, batch, storage));
+                                 Batch batch = Batch::kFixed, Storage storage = Storage::kDense,
+                                 Style style = Style::kReadable) {
+  SHOAL_ASSIGN(const WireWriter body, graph_message(graph, batch, storage, style));
   WireWriter opset;
   opset.text(opset_id::kDomain, "");
   opset.integer(opset_id::kVersion, kOpset);
@@ -295,11 +303,13 @@ Result<WireWriter> model_message(const Graph& graph, const Properties& propertie
     entry.text(property::kValue, value);
     message.message(model::kProperty, entry);
   }
-  const Padding padding =
-      // The graph is the last field, so padding before it aligns its first byte, and
-      // add_initializer() counts from there.
-      align([&](Padding p) { return message.size() + p.size() + 1 + varint_size(body.size()); });
-  padding.write(message, model::kDoc);
+  if (style == Style::kReadable) {
+    // The graph is the last field, so padding before it aligns its first byte, and
+    // add_initializer() counts from there.
+    align([&](Padding p) {
+      return message.size() + p.size() + 1 + varint_size(body.size());
+    }).write(message, model::kDoc);
+  }
   message.message(model::kGraph, body);
   if (message.size() > kMaxFileBytes) {
     return Status(Code::kUnsupported, "the model takes " + std::to_string(message.size() >> 20) +
@@ -341,34 +351,61 @@ Status write(const WireWriter& message, const std::filesystem::path& path) {
   return file.commit();
 }
 
+// "a" to "zz" and on, by number.
+std::string letters(size_t number) {
+  std::string name;
+  for (++number; number > 0; number = (number - 1) / 26) {
+    name.insert(name.begin(), static_cast<char>('a' + (number - 1) % 26));
+  }
+  return name;
+}
+
+// The graph as it is written in this style.
+Result<Graph> styled(const Graph& graph, std::span<const std::string> output_names, Style style) {
+  SHOAL_ASSIGN(Graph expanded, expand_own_operators(graph, output_names));
+  if (style == Style::kReadable) return expanded;
+  std::vector<bool> keeps(expanded.value_count(), false);
+  for (ValueId id : expanded.inputs()) keeps[static_cast<size_t>(id)] = true;
+  for (ValueId id : expanded.outputs()) keeps[static_cast<size_t>(id)] = true;
+  size_t next = 0;
+  for (size_t i = 0; i < keeps.size(); ++i) {
+    if (!keeps[i]) expanded.rename(static_cast<ValueId>(i), letters(next++));
+  }
+  return expanded;
+}
+
 }  // namespace
 
 Status write_onnx(const Graph& graph, const std::filesystem::path& path,
-                  std::span<const std::string> output_names, const Properties& properties) {
-  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
-  SHOAL_ASSIGN(const WireWriter message, model_message(expanded, properties));
+                  std::span<const std::string> output_names, const Properties& properties,
+                  Style style) {
+  SHOAL_ASSIGN(const Graph expanded, styled(graph, output_names, style));
+  SHOAL_ASSIGN(const WireWriter message,
+               model_message(expanded, properties, Batch::kFixed, Storage::kDense, style));
   return write(message, path);
 }
 
 Status write_onnx_for_any_batch(const Graph& one, const Graph& other,
                                 const std::filesystem::path& path,
                                 std::span<const std::string> output_names,
-                                const Properties& properties) {
-  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(one, output_names));
-  SHOAL_ASSIGN(const Graph compared, expand_own_operators(other, output_names));
+                                const Properties& properties, Style style) {
+  SHOAL_ASSIGN(const Graph expanded, styled(one, output_names, style));
+  SHOAL_ASSIGN(const Graph compared, styled(other, output_names, style));
   SHOAL_ASSIGN(const bool same, same_but_for_types(expanded, compared));
   if (!same) {
     return Status(Code::kUnsupported, "the model depends on the size of its batches");
   }
-  SHOAL_ASSIGN(const WireWriter message, model_message(expanded, properties, Batch::kOpen));
+  SHOAL_ASSIGN(const WireWriter message,
+               model_message(expanded, properties, Batch::kOpen, Storage::kDense, style));
   return write(message, path);
 }
 
 Result<std::vector<std::byte>> to_onnx(const Graph& graph,
                                        std::span<const std::string> output_names,
-                                       const Properties& properties) {
-  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
-  SHOAL_ASSIGN(const WireWriter message, model_message(expanded, properties));
+                                       const Properties& properties, Style style) {
+  SHOAL_ASSIGN(const Graph expanded, styled(graph, output_names, style));
+  SHOAL_ASSIGN(const WireWriter message,
+               model_message(expanded, properties, Batch::kFixed, Storage::kDense, style));
   return bytes_of(message);
 }
 

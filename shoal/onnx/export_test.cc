@@ -98,6 +98,41 @@ TEST(Export, AlignsEveryWeightWhateverPrecedesIt) {
   }
 }
 
+// Only what people read is lost: the graph computes the same under the names of its ends.
+TEST(Export, WritesFewBytesIfAskedTo) {
+  std::string text = "input a f32[1,2]\n";  // a name that letters come to, too
+  std::string last = "a";
+  for (int i = 0; i < 60; ++i) {
+    const std::string name = "a_rather_long_name_" + std::to_string(i);
+    text += "const " + name + ".weight f32[2,2] = random(" + std::to_string(i + 1) + ")\n";
+    text += name + " = MatMul(" + last + ", " + name + ".weight)\n";
+    last = name;
+  }
+  const Graph graph = parse(text + "output " + last + "\n");
+  const auto readable = to_onnx(graph), compact = to_onnx(graph, {}, {}, Style::kCompact);
+  ASSERT_TRUE(readable.ok() && compact.ok());
+  EXPECT_LT(compact->size() * 3, readable->size());
+  const auto owner = std::make_shared<const File>(*compact);
+  const auto model = Model::parse(owner, *owner);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto inputs = declared_inputs(**model);
+  ASSERT_TRUE(inputs.ok());
+  const auto bound = bind(*model, *inputs);
+  ASSERT_TRUE(bound.ok()) << bound.status().message();
+  const Graph& read = bound->graph;
+  EXPECT_EQ(read[read.inputs()[0]].name, "a");
+  EXPECT_EQ(bound->outputs, std::vector<std::string>{last});
+  ASSERT_EQ(read.nodes().size(), graph.nodes().size());
+  size_t long_names = 0;
+  for (size_t i = 0; i < read.nodes().size(); ++i) {
+    const auto &was = graph[graph.nodes()[i].inputs[1]], &is = read[read.nodes()[i].inputs[1]];
+    ASSERT_TRUE(is.constant && is.type == was.type);
+    EXPECT_TRUE(std::ranges::equal(is.constant->bytes(), was.constant->bytes()));
+    long_names += is.name.size() > 3 ? 1 : 0;
+  }
+  EXPECT_LE(long_names, 1u);  // the one that would be called as the input is
+}
+
 TEST(Export, WritesTheSameBytesToAFile) {
   const Graph graph =
       parse("input x f32[2,3]\nconst w f32[3,100] = random(1)\ny = Gemm(x, w)\noutput y\n");

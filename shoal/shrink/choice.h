@@ -24,6 +24,7 @@ struct Removal {
 
 // A value.
 struct Choice {
+  std::vector<size_t> blocks = {};  // residual blocks that go in every round, and before it
   // What is gone after each round on the way to the target: the last one meets it, those before are
   // milder. Not empty.
   std::vector<Removal> rounds = {};

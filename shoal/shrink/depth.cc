@@ -16,7 +16,6 @@
 #include "shoal/fit/derived_options.h"
 #include "shoal/fit/evaluate_graph.h"
 #include "shoal/fit/network.h"
-#include "shoal/shrink/methods.h"
 
 namespace shoal::shrink {
 namespace {
@@ -68,6 +67,19 @@ class Chooser {
     }
     if (choice.rounds.empty()) choice.rounds.emplace_back();
     return choice;
+  }
+
+  Result<std::vector<size_t>> first(size_t count) {
+    if (count > blocks_.size()) {
+      return Status(Code::kUnsupported, "there are only " + std::to_string(blocks_.size()) +
+                                            " residual blocks that could be left out");
+    }
+    std::vector<size_t> gone;
+    while (gone.size() < count) {
+      SHOAL_ASSIGN(const size_t next, least_missed(gone));
+      gone.push_back(next);
+    }
+    return gone;
   }
 
  private:
@@ -122,6 +134,12 @@ Result<Decided> choose_blocks(const Means& means) {
   Decided decided;
   SHOAL_ASSIGN(decided.decision.choice, chooser.choose());
   return decided;
+}
+
+Result<std::vector<size_t>> least_missed_blocks(const Means& means, size_t count) {
+  Chooser chooser(means);
+  SHOAL_TRY(chooser.load());
+  return chooser.first(count);
 }
 
 NetworkForBatch without_blocks(NetworkForBatch network, std::vector<size_t> blocks) {

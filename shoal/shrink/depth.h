@@ -5,10 +5,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "shoal/base/status.h"
+#include "shoal/shrink/methods.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/result.h"
 
 namespace shoal::shrink {
+
+// So many residual blocks of means.network, those that the loss on held-out examples misses least,
+// one after the other. Fails as kDepth does, and with kUnsupported where there are fewer.
+Result<std::vector<size_t>> least_missed_blocks(const Means& means, size_t count);
 
 // A network without these of its residual blocks, which are found again for each batch.
 NetworkForBatch without_blocks(NetworkForBatch network, std::vector<size_t> blocks);

@@ -1,9 +1,16 @@
 #include "shoal/shrink/in_eight_bits.h"
 
+#include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "shoal/compress/quantize.h"
+#include "shoal/compress/remove.h"
 #include "shoal/fit/derived_options.h"
+#include "shoal/onnx/export.h"
+#include "shoal/ops/ops.h"
+#include "shoal/passes/passes.h"
 #include "shoal/shrink/norms.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/train/straight_through.h"
@@ -12,6 +19,8 @@ namespace shoal::shrink {
 namespace {
 
 constexpr float kRate = 0.1F, kDistill = 0.5F;
+constexpr double kBytesForOne = 4;  // of f32 for one of i8
+constexpr size_t kOpenBatch = 16;   // bytes more for inputs and outputs with batches of any size
 
 }  // namespace
 
@@ -21,11 +30,41 @@ Result<compress::Int8Choice> int8_for(Device& device, const NetworkForBatch& net
   return compress::choose_int8(one.graph, {device, spread_examples(one.graph, examples, recipe)});
 }
 
+Result<double> real_bytes_for(const NetworkForBatch& network, double most) {
+  SHOAL_ASSIGN(const LoadedGraph one, network(1));
+  SHOAL_ASSIGN(const Graph graph, compress::prepare(one.graph));
+  // The numbers do not matter for the size, only that they differ: equal ones are written once.
+  compress::Ranges any;
+  float next = 1;
+  for (ValueId id : compress::values_to_quantize(graph)) {
+    const float scale = 1 + next / 1000, zero = std::fmod(next++, 255.0F);
+    any[id] = {-zero * scale, (255 - zero) * scale};
+  }
+  compress::QuantizeOptions corrected;  // biases that are zero would be zero points
+  for (const Node& node : graph.nodes()) {
+    if (node.op != &ops::conv && node.op != &ops::gemm) continue;
+    const auto channels = static_cast<size_t>(graph[node.outputs[0]].type.shape[1]);
+    corrected.shifts[node.outputs[0]].assign(channels, next++);
+  }
+  SHOAL_ASSIGN(const Graph quantized, compress::quantize(graph, any, corrected));
+  SHOAL_ASSIGN(const Graph merged, passes::merge_equal(quantized));
+  SHOAL_ASSIGN(const std::vector<std::byte> file,
+               onnx::to_onnx(merged, one.outputs, {}, onnx::Style::kCompact));
+  SHOAL_ASSIGN(const compress::Size before, compress::size_without(graph, {}, {}));
+  const double bytes = static_cast<double>(before.bytes) -
+                       kBytesForOne * (static_cast<double>(file.size() + kOpenBatch) - most);
+  if (bytes > 0) return bytes;
+  return Status(Code::kUnsupported, "in 8 bits, a file without weights has " +
+                                        std::to_string(std::lround(most - bytes / kBytesForOne)) +
+                                        " bytes");
+}
+
 NetworkForBatch in_eight_bits(NetworkForBatch network, compress::Int8Choice choice) {
   return [network = std::move(network),
           choice = std::move(choice)](int64_t batch) -> Result<LoadedGraph> {
     SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
     SHOAL_ASSIGN(loaded.graph, compress::quantized(loaded.graph, choice));
+    SHOAL_ASSIGN(loaded.graph, passes::merge_equal(loaded.graph));
     return loaded;
   };
 }

@@ -16,7 +16,13 @@ namespace shoal::shrink {
 Result<compress::Int8Choice> int8_for(Device& device, const NetworkForBatch& network,
                                       const Dataset& examples, const fit::TrainingOptions& recipe);
 
-// The network with this choice made.
+// The most bytes of f32 that the constants of a network may have so that its file, in 8 bits and
+// onnx::Style::kCompact, has no more than `most`. Each byte less is four less there; what the
+// scales take is not counted as saved, which keeps to the safe side. Products that stay real are
+// not foreseen. Fails with kUnsupported where names and nodes alone take more.
+Result<double> real_bytes_for(const NetworkForBatch& network, double most);
+
+// The network with this choice made, and equal constants, such as zero points, once.
 NetworkForBatch in_eight_bits(NetworkForBatch network, compress::Int8Choice choice);
 
 // The network as it can be quantised, batch norms folded, after it has learned to be rounded as the

@@ -234,5 +234,52 @@ TEST_F(LearningFirst, LeavesOutTheBlockThatIsMissedLeast) {
   EXPECT_NE(status.message().find("56 %"), std::string::npos) << status.message();
 }
 
+// The target is one for the given network, whatever the blocks were of it.
+TEST_F(LearningFirst, TakesUnitsAfterBlocks) {
+  const Model model = model_of(trained(residual_network(), {"w2"}));
+  ShrinkOptions how = by(Importance::kTaylor);
+  how.blocks = 1;
+  how.target = {.macs = 0.5};
+  how.controls = true;
+  how.recipe.epochs = 3;
+  const auto result = shrink({*device_, *device_}, model, data_, how);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_GE(result->removed.size(), 2u);
+  EXPECT_EQ(result->removed[0].weights, "w2");
+  EXPECT_EQ(result->removed[0].left, 0u);
+  EXPECT_EQ(result->dense.size.macs, 16 * 8 + 2 * 8 * 8 + 8 * 4);
+  EXPECT_LE(result->small.size.macs, result->dense.size.macs / 2);
+  EXPECT_GE(result->small.size.macs, result->dense.size.macs / 3);
+  EXPECT_TRUE(result->top1_random && result->top1_scratch);
+  how.target = {.macs = 0.9};  // which the block alone meets
+  const auto mild = shrink({*device_, *device_}, model, data_, how);
+  ASSERT_TRUE(mild.ok()) << mild.status().message();
+  EXPECT_EQ(mild->small.size.macs, 16 * 8 + 8 * 8 + 8 * 4);
+  how.blocks = 3;
+  EXPECT_EQ(shrink({*device_, *device_}, model, data_, how).status().code(), Code::kUnsupported);
+  how = by(Importance::kDepth);
+  how.blocks = 1;
+  EXPECT_EQ(check(how).code(), Code::kInvalidArgument);
+}
+
+TEST_F(LearningFirst, GoesOnAfterBlocksThatWereChosen) {
+  const Model model = model_of(trained(residual_network(), {"w2"}));
+  ShrinkOptions how = by(Importance::kTaylor);
+  how.blocks = 1;
+  how.out = out_;
+  ASSERT_TRUE(shrink({*device_, *device_}, model, data_, how).ok());
+  const std::string whole = written();
+  how.steps = temporary_->path() / "steps";
+  std::atomic<bool> cancel = false;
+  size_t steps = 0;
+  const ShrinkCallbacks interrupt{.on_step = [&](const ShrinkStep&) { cancel = ++steps == 30; },
+                                  .cancel = &cancel};
+  EXPECT_EQ(shrink({*device_, *device_}, model, data_, how, interrupt).status().code(),
+            Code::kCancelled);
+  how.resume = true;
+  ASSERT_TRUE(shrink({*device_, *device_}, model, data_, how).ok());
+  EXPECT_EQ(written(), whole);
+}
+
 }  // namespace
 }  // namespace shoal::shrink

@@ -26,6 +26,7 @@
 #include "shoal/shrink/sensitivity.h"
 #include "shoal/shrink/steps.h"
 #include "shoal/shrink/table_for.h"
+#include "shoal/shrink/teaching.h"
 #include "shoal/shrink/tidy.h"
 
 namespace shoal::shrink {
@@ -44,18 +45,33 @@ enum class Role : uint8_t { kDense, kSmall, kScratch, kRandom, kMilder };
 
 bool is_result(Role role) { return role == Role::kSmall || role == Role::kMilder; }
 
+// Whether the size of a file in 8 bits is a target.
+bool counts_bytes_of_int8(const ShrinkOptions& options) {
+  const compress::Target& sizes = options.time ? options.time->besides : options.target;
+  return options.int8 && sizes.bytes != 1;
+}
+
 // The part of a network in a run.
 struct Part {
   Role role;
   std::string_view name;
   Learner learner;
-  int64_t macs = 0;  // the time it takes to learn follows them
+  int64_t macs = 0;         // the time it takes to learn follows them
+  StageChannels gone = {};  // of what a teacher computes
 };
 
 // A network that lost something, and what.
 struct Smaller {
   Learner learner;
   std::vector<GroupLeft> removed;
+};
+
+// What there is once residual blocks were left out, and what is to be done with that.
+struct Left {
+  NetworkForBatch network;
+  Learner learner;
+  ShrinkOptions options;
+  std::vector<size_t> blocks;  // that are gone
 };
 
 // The networks after `number` take as long as this one would as a whole, by their work.
@@ -93,7 +109,9 @@ class Run {
     for (size_t i = 0; i < parts_.size(); ++i) SHOAL_TRY(train(i));
     SHOAL_TRY(look_at_groups());
     SHOAL_TRY(measure());
-    if (!options_.out.empty()) SHOAL_TRY(fit::export_network(small_, options_.out));
+    const auto style =
+        counts_bytes_of_int8(options_) ? onnx::Style::kCompact : onnx::Style::kReadable;
+    if (!options_.out.empty()) SHOAL_TRY(fit::export_network(small_, options_.out, {}, style));
     SHOAL_TRY(steps_->clear());
     result_.epochs = options_.recipe.epochs;
     result_.seconds = seconds_since(begin);
@@ -109,11 +127,58 @@ class Run {
       SHOAL_ASSIGN(learner_,
                    with_norms(devices_.learns, given_, *data_.data.training, options_.recipe));
     }
-    SHOAL_ASSIGN(decision_, decision_for(one.graph));
-    SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, decision_.groups, {}));
-    result_.refused = refused_by(one.graph, decision_.groups);
+    SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, {}, {}));
+    SHOAL_TRY(leave_out_blocks());
+    SHOAL_TRY(count_bytes_of_file());
+    SHOAL_ASSIGN(const LoadedGraph left, left_.network(1));
+    SHOAL_ASSIGN(decision_, decision_for(left.graph));
+    result_.refused = refused_by(left.graph, decision_.groups);
     parts_ = {{Role::kDense, "dense control", learner_, result_.dense.size.macs}};
     return plan_removal(Role::kSmall, "smaller network", decision_.choice.rounds.back());
+  }
+
+  // What methods then take for the given network.
+  Status leave_out_blocks() {
+    left_ = {given_, learner_, options_, {}};
+    if (options_.blocks == 0) return {};
+    left_.options.target = compress::in_numbers(options_.target, result_.dense.size);
+    if (steps_->choice()) {
+      left_.blocks = steps_->choice()->blocks;
+    } else {
+      SHOAL_ASSIGN(left_.blocks, least_missed_blocks(means_for(given_), options_.blocks));
+    }
+    left_.network = without_blocks(given_, left_.blocks);
+    left_.learner.network = without_blocks(learner_.network, left_.blocks);
+    return {};
+  }
+
+  // Bytes are those of the file, and in 8 bits that is another one than units go from.
+  Status count_bytes_of_file() {
+    if (!counts_bytes_of_int8(options_)) return {};
+    compress::Target& target =
+        left_.options.time ? left_.options.time->besides : left_.options.target;
+    const double most = compress::in_numbers(target, result_.dense.size).bytes;
+    SHOAL_ASSIGN(target.bytes, real_bytes_for(left_.network, most));
+    return {};
+  }
+
+  Means means_for(const NetworkForBatch& network, const LatencyTable* table = nullptr) const {
+    const fit::TrainingCallbacks callbacks{
+        .on_step =
+            [this](const fit::StepReport& step) {
+              if (callbacks_.on_step) {
+                callbacks_.on_step({"what goes", 0, 1, step, step.seconds_left});
+              }
+            },
+        .on_note = callbacks_.on_note,
+        .cancel = callbacks_.cancel};
+    return {.device = devices_.learns,
+            .runs = devices_.runs,
+            .network = network,
+            .data = data_.data,
+            .options = left_.options,
+            .table = table,
+            .callbacks = callbacks};
   }
 
   // A network without the norms that it was given for learning.
@@ -141,23 +206,11 @@ class Run {
       SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one));
       SHOAL_ASSIGN(table, table_for(given_, groups, options_, devices_.runs));
     }
-    const fit::TrainingCallbacks callbacks{
-        .on_step =
-            [&](const fit::StepReport& step) {
-              if (callbacks_.on_step) {
-                callbacks_.on_step({"what goes", 0, 1, step, step.seconds_left});
-              }
-            },
-        .on_note = callbacks_.on_note,
-        .cancel = callbacks_.cancel};
     const bool learns = epochs_before(options_) > 0;
-    SHOAL_ASSIGN(Decided fresh, decide_by_method({.device = devices_.learns,
-                                                  .runs = devices_.runs,
-                                                  .network = learns ? learner_.network : given_,
-                                                  .data = data_.data,
-                                                  .options = options_,
-                                                  .table = table ? &*table : nullptr,
-                                                  .callbacks = callbacks}));
+    SHOAL_ASSIGN(Decided fresh,
+                 decide_by_method(means_for(learns ? left_.learner.network : left_.network,
+                                            table ? &*table : nullptr)));
+    fresh.decision.choice.blocks = left_.blocks;
     if (learns) {  // the units have the same numbers in the network as it was given
       SHOAL_ASSIGN(fresh.decision.groups, compress::find_groups(one));
     }
@@ -177,7 +230,7 @@ class Run {
 
   Result<Smaller> without_units(const Graph& one, const std::vector<size_t>& units) const {
     const Weights& learned = steps_->weights();
-    Learner whole = learner_;
+    Learner whole = left_.learner;
     if (!learned.empty()) whole.network = with_weights(std::move(whole.network), learned);
     SHOAL_ASSIGN(Learner left, remaining(whole, units));
     return Smaller{std::move(left), drops_blocks() ? removed_blocks(one, units)
@@ -187,7 +240,8 @@ class Run {
   // Norms are put behind factors, not kept behind layers: each factor is a layer that learns.
   Result<Smaller> with_ranks(const std::vector<compress::Ranks>& ranks) {
     const Dataset& examples = *data_.data.training;
-    SHOAL_ASSIGN(InFactors made, in_factors(devices_.learns, given_, examples, options_, ranks));
+    SHOAL_ASSIGN(InFactors made,
+                 in_factors(devices_.learns, left_.network, examples, left_.options, ranks));
     result_.refused = std::move(made.refused);
     Smaller smaller{{std::move(made.network)}, std::move(made.removed)};
     if (options_.norms) {
@@ -199,29 +253,36 @@ class Run {
 
   // The next networks to learn: without the units of a removal, and its controls.
   Status plan_removal(Role role, std::string_view name, const Removal& removal) {
-    SHOAL_ASSIGN(const LoadedGraph one, given_(1));
+    SHOAL_ASSIGN(const LoadedGraph one, left_.network(1));
     SHOAL_ASSIGN(Smaller smaller, factorises() ? with_ranks(removal.ranks)
                                                : without_units(one.graph, removal.units));
     const Learner& small = smaller.learner;
     SHOAL_ASSIGN(const LoadedGraph left, as_written(small.network, small)(1));
     SHOAL_ASSIGN(result_.small.size, compress::size_without(left.graph, {}, {}));
-    result_.removed = std::move(smaller.removed);
+    SHOAL_ASSIGN(const LoadedGraph given, given_(1));
+    result_.removed = removed_blocks(given.graph, left_.blocks);
+    result_.removed.insert(result_.removed.end(), smaller.removed.begin(), smaller.removed.end());
     result_.ms_predicted = removal.ms;
     result_.ms_predicted_before = decision_.choice.before_ms;
     const int64_t macs = result_.small.size.macs;
-    parts_.push_back({role, name, small, macs});
+    const auto gone = [&](const std::vector<size_t>& units) {
+      const bool loses_units = !drops_blocks() && !factorises();
+      return loses_units ? channels_of(one.graph, decision_.groups, units) : StageChannels();
+    };
+    parts_.push_back({role, name, small, macs, gone(removal.units)});
     if (!options_.controls) return {};
     const uint64_t seed = options_.recipe.seed;
     parts_.push_back({Role::kScratch,
                       "from scratch",
                       {with_fresh_weights(small.network, seed), small.has_new_norms},
-                      macs});
+                      macs,
+                      gone(removal.units)});
     if (factorises()) return {};  // no unit went that another could go for
     const std::vector<size_t> drawn = drops_blocks()
                                           ? drawn_blocks(one.graph, removal.units.size(), seed)
                                           : drawn_instead(decision_.groups, removal.units, seed);
-    SHOAL_ASSIGN(Learner random, remaining(learner_, drawn));
-    parts_.push_back({Role::kRandom, "random removal", std::move(random), macs});
+    SHOAL_ASSIGN(Learner random, remaining(left_.learner, drawn));
+    parts_.push_back({Role::kRandom, "random removal", std::move(random), macs, gone(drawn)});
     return {};
   }
 
@@ -235,6 +296,7 @@ class Run {
     const bool is_dense = part.role == Role::kDense;
     fit::TrainingOptions recipe = options_.recipe;
     if (options_.teacher == Teacher::kControl && is_dense) recipe.loss.distill = 0;
+    if (recipe.loss.distill > 0) recipe.distill_features = options_.distill_features;
     // What it learned before anything went counts: all networks see as many images.
     if (is_result(part.role)) recipe.epochs -= epochs_before(options_);
     std::error_code unknown;  // reading the file says more
@@ -249,7 +311,8 @@ class Run {
             },
         .on_note = callbacks_.on_note,
         .cancel = callbacks_.cancel};
-    const NetworkForBatch& taught_by = is_dense ? given_ : teacher();
+    NetworkForBatch taught_by = is_dense ? given_ : teacher();
+    if (recipe.distill_features > 0) taught_by = with_features(std::move(taught_by), part.gone);
     auto trained =
         retrain(devices_.learns, part.learner.network, taught_by, data_.data, recipe, callbacks);
     if (!trained.ok()) return trained.status().at(part.name);
@@ -400,6 +463,7 @@ class Run {
   std::optional<Steps> steps_;
   Decision decision_;
   Learner learner_;  // the network as it was given
+  Left left_;
   std::vector<Part> parts_;
   NetworkForBatch dense_, small_;        // after they learned
   std::vector<NetworkForBatch> missed_;  // as result_.missed

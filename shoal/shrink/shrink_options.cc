@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "shoal/plan/device_presets.h"
@@ -76,8 +77,12 @@ Status check_method(const ShrinkOptions& options) {
     return invalid("the smaller network needs epochs of its own after those before it");
   }
   const bool needs_table = options.time || !options.device.empty();
-  if (options.importance == Importance::kDepth && needs_table) {
+  const bool drops_blocks = options.importance == Importance::kDepth || options.blocks > 0;
+  if (drops_blocks && needs_table) {
     return invalid("depth has no times of blocks: it takes a target of size, and no device");
+  }
+  if (options.importance == Importance::kDepth && options.blocks > 0) {
+    return invalid("depth leaves out as many blocks as the target needs");
   }
   if (!factorises(options.importance)) return {};
   if (!options.device.empty()) return invalid("svd and tucker are timed here, not for a device");
@@ -150,6 +155,10 @@ Status check(const ShrinkOptions& options) {
   if (!(options.measure_seconds >= 0)) return invalid("measure_seconds is out of range");
   if ((options.teacher == Teacher::kNone) != (options.recipe.loss.distill == 0)) {
     return invalid("a teacher and its share of the loss must be given together");
+  }
+  if (!(options.distill_features >= 0 && std::isfinite(options.distill_features)) ||
+      (options.distill_features > 0 && options.teacher == Teacher::kNone)) {
+    return invalid("distill_features is how much the features of a teacher count");
   }
   SHOAL_TRY(check_method(options));
   if (options.int8_epochs < 0) return invalid("int8_epochs is out of range");

@@ -64,13 +64,20 @@ struct ShrinkOptions {
   // Empty: on ShrinkDevices::runs, where they are measured.
   std::string device = {};
   Importance importance = Importance::kTaylor;  // what goes first
+  // So many residual blocks go before anything else: those that the loss misses least, as by
+  // kDepth. What the target still demands then goes by `importance`.
+  size_t blocks = 0;
   // For kLasso, kHoyer and kDpruner: how many of recipe.epochs come before anything goes (0: a
   // third), and the strength of the penalty (0: the usual one).
   int64_t sparse_epochs = 0;
   double strength = 0;
   Teacher teacher = Teacher::kDense;  // whose share of the loss is recipe.loss.distill
+  // How much what the teacher computes at the ends of its stages counts beside that loss
+  // (train/features.h); 0: it does not. For every network that has a teacher.
+  float distill_features = 0;
   // At last, 8-bit weights and activations (compress/int8.h), calibrated on training examples; also
   // for the controls of the same size.
+  // A target of bytes then is one for the file, which is written as onnx::Style::kCompact.
   bool int8 = false;
   int64_t int8_epochs = 0;  // the result learns to be rounded for, before that
   // The most points of accuracy that the result may lose against its dense control, on the test

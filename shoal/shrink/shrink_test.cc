@@ -80,6 +80,25 @@ TEST_F(Shrinking, EndsInEightBitsIfAskedTo) {
   EXPECT_EQ(std::ranges::count(graph->graph.nodes(), &ops::quantize_linear, &Node::op), 2);
 }
 
+TEST_F(Shrinking, CountsTheBytesOfTheFileInEightBits) {
+  ShrinkOptions all = options();
+  all.int8 = true;
+  all.out = out_;
+  all.target = {.macs = 0.9};
+  ASSERT_TRUE(run(all).ok());
+  const auto readable = written().size();
+  for (const double most : {1040.0, 990.0}) {
+    all.target = {.bytes = most};
+    const auto result = run(all);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_LE(static_cast<double>(written().size()), most);
+    EXPECT_LT(written().size(), readable);
+    EXPECT_TRUE(open_model(out_.string()).ok());
+  }
+  all.target = {.bytes = 100};
+  EXPECT_EQ(run(all).status().code(), Code::kUnsupported);
+}
+
 TEST_F(Shrinking, LearnsToBeRounded) {
   ShrinkOptions all = options();
   all.int8_epochs = 1;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kNetworks = 5;  // of a run, at most
 constexpr const char* kTimes = "ms";
+constexpr const char* kBlocks = "blocks";
 constexpr std::string_view kWeight = "weight.";  // before the name of one
 
 // The units that are gone after a round.
@@ -25,6 +26,13 @@ std::string units_name(size_t round) { return "units." + std::to_string(round); 
 
 // The ranks of layers after a round, two for each.
 std::string ranks_name(size_t round) { return "ranks." + std::to_string(round); }
+
+Tensor as_tensor(const std::vector<size_t>& units) {
+  Tensor numbers({DType::kI64, {static_cast<int64_t>(units.size())}});
+  std::ranges::transform(units, numbers.data<int64_t>().begin(),
+                         [](size_t unit) { return static_cast<int64_t>(unit); });
+  return numbers;
+}
 
 // A list in JSON.
 std::string numbers(std::initializer_list<double> all) {
@@ -51,6 +59,7 @@ std::string settings_of(const ShrinkOptions& options, const Graph& network) {
                          std::to_string(hash_of(std::as_bytes(std::span(text)))) +
                          "\",\"epochs\":" + std::to_string(options.recipe.epochs) +
                          ",\"method\":" + json_text(name_of(options.importance)) +
+                         ",\"blocks\":" + std::to_string(options.blocks) +
                          ",\"sparse_epochs\":" + std::to_string(epochs_before(options)) +
                          ",\"strength\":" + json_number(options.strength) +
                          ",\"int8\":" + (options.int8 ? "true" : "false") +
@@ -58,6 +67,7 @@ std::string settings_of(const ShrinkOptions& options, const Graph& network) {
                          ",\"norms\":" + (options.norms ? "true" : "false") +
                          ",\"refit\":" + (options.refit ? "true" : "false") +
                          ",\"teacher\":" + json_text(name_of(options.teacher)) +
+                         ",\"distill_features\":" + json_number(options.distill_features) +
                          ",\"device\":" + json_text(options.device) +
                          ",\"max_drop\":" + json_number(options.max_drop) + ",\"target\":";
   if (options.time) {
@@ -104,6 +114,11 @@ Status Steps::read_choice() {
     }
   }
   if (choice.rounds.empty()) return damaged("units");
+  if (const auto blocks = known.state.find(kBlocks); blocks != known.state.end()) {
+    if (blocks->second.dtype() != DType::kI64) return damaged(kBlocks);
+    const auto numbers = blocks->second.data<int64_t>();
+    choice.blocks.assign(numbers.begin(), numbers.end());
+  }
   if (const auto times = known.state.find(kTimes); times != known.state.end()) {
     const auto count = static_cast<int64_t>(choice.rounds.size() + 1);
     if (times->second.type() != TensorType{DType::kF64, {count}}) return damaged("times");
@@ -133,13 +148,11 @@ Status Steps::keep_choice(const Choice& choice, const Weights& weights) {
   for (const auto& [name, tensor] : weights) {
     kept.state.emplace(std::string(kWeight) + name, tensor);
   }
+  if (!choice.blocks.empty()) kept.state.emplace(kBlocks, as_tensor(choice.blocks));
   std::vector<double> ms = {choice.before_ms.value_or(0)};
   for (size_t round = 0; round < choice.rounds.size(); ++round) {
     const std::vector<size_t>& units = choice.rounds[round].units;
-    Tensor numbers({DType::kI64, {static_cast<int64_t>(units.size())}});
-    std::ranges::transform(units, numbers.data<int64_t>().begin(),
-                           [](size_t unit) { return static_cast<int64_t>(unit); });
-    kept.state.emplace(units_name(round), numbers);
+    kept.state.emplace(units_name(round), as_tensor(units));
     const std::vector<compress::Ranks>& ranks = choice.rounds[round].ranks;
     Tensor pairs({DType::kI64, {static_cast<int64_t>(2 * ranks.size())}});
     for (size_t i = 0; i < ranks.size(); ++i) {

@@ -17,6 +17,7 @@
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
 #include "shoal/train/differentiate.h"
+#include "shoal/train/features.h"
 
 namespace shoal::train {
 namespace {
@@ -69,14 +70,21 @@ class Builder {
     SHOAL_ASSIGN(const auto wanted, targets_of(options_.loss, network_[scores[0]].type));
     std::vector<ValueId> targets;
     for (const Target& t : wanted) targets.push_back(rewriter_.to().add_input(t.name, t.type));
+    std::vector<ValueId> features;
+    for (const TensorType& type : options_.teacher_features) {
+      features.push_back(rewriter_.to().add_input("feature", type));
+    }
     // The order of the inputs is part of the interface: all masks come before the first statistic.
     for (const Node& node : network_.nodes()) {
       if (drops(node)) SHOAL_TRY(drop(node));
     }
     for (const Node& node : network_.nodes()) SHOAL_TRY(add(node));
-    SHOAL_ASSIGN(const ValueId loss, total_loss(rewriter_.map(scores), targets));
+    SHOAL_ASSIGN(ValueId loss, total_loss(rewriter_.map(scores), targets));
+    if (!features.empty()) {
+      SHOAL_ASSIGN(loss, with_features(loss, features));
+    }
     SHOAL_ASSIGN(StepGraph step, differentiated(loss));
-    step.targets = targets.size();
+    step.targets = targets.size() + features.size();
     step.masks = std::move(masks_);
     return step;
   }
@@ -119,6 +127,20 @@ class Builder {
     }
     SHOAL_TRY(chain.status());
     return total;
+  }
+
+  // The loss and the mean distance from the teacher's features.
+  Result<ValueId> with_features(ValueId loss, const std::vector<ValueId>& features) {
+    Graph& graph = rewriter_.to();
+    const std::vector<ValueId> own = rewriter_.map(stage_ends(network_));
+    ops::Chain chain(graph, loss);
+    const double each = double{options_.distill_features} / static_cast<double>(own.size());
+    for (size_t i = 0; i < own.size(); ++i) {
+      SHOAL_ASSIGN(const ValueId distance, add_feature_loss(graph, own[i], features[i]));
+      loss = chain.add(ops::add, {loss, chain.add(ops::mul, {distance, chain.scalar(each)})});
+    }
+    SHOAL_TRY(chain.status());
+    return loss;
   }
 
   // With one output it keeps its name; the names of several are of no use to a step.
@@ -219,6 +241,19 @@ class Builder {
   std::vector<ValueId> statistics_, measured_;  // before the step, in the network; after it, here
 };
 
+// A teacher of other stages is found here; one of other sizes, where they are compared.
+Status check_features(const Graph& network, const StepOptions& options) {
+  const float weight = options.distill_features;
+  if (!(weight >= 0 && std::isfinite(weight)) || (weight > 0) == options.teacher_features.empty()) {
+    return invalid("features of a teacher and how much they count must be given together");
+  }
+  if (weight == 0) return {};
+  const size_t stages = stage_ends(network).size();
+  if (stages == options.teacher_features.size()) return {};
+  return invalid("the network has " + std::to_string(stages) + " stages, the teacher " +
+                 std::to_string(options.teacher_features.size()));
+}
+
 }  // namespace
 
 Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& options) {
@@ -226,6 +261,7 @@ Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& optio
   if (network.inputs().size() != 1 || (weights.empty() && network.outputs().size() != 1)) {
     return invalid("only networks with one input and one output can be trained");
   }
+  SHOAL_TRY(check_features(network, options));
   if (weights.empty()) return Builder(network, options).build();
   if (weights.size() != network.outputs().size()) {
     return invalid("there are " + std::to_string(weights.size()) + " weights for " +

@@ -50,14 +50,18 @@ struct StepOptions {
   // This share of the loss of each output but the first asks for the answers of the first, at
   // loss.temperature: self-distillation (Zhang et al. 2019). The first does not learn from that.
   float self_distill = 0;
+  // Adds this much of the mean distance between the ends of the network's stages and a teacher's
+  // (features.h), whose types are given, stage by stage: they are the last targets of the step.
+  float distill_features = 0;
+  std::vector<TensorType> teacher_features = {};
 };
 
 // Puts the loss behind a network with one input and one output, or as many outputs as there are
 // weights (before the Softmax, if the first ends with one and the loss is a cross-entropy); lets
 // BatchNormalization measure each batch and keep a running average, and Dropout drop what masks
 // say, which are inputs: a step computes the same whenever it is repeated. And adds the gradients.
-// Fails where the network has other inputs or outputs, or an operator on the way has no gradient
-// (kUnsupported, naming it).
+// Fails where the network has other inputs, outputs or stages, or an operator on the way has no
+// gradient (kUnsupported, naming it).
 Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& options = {});
 
 }  // namespace shoal::train

@@ -47,11 +47,15 @@ void ShrinkFlags::add_to(Command& command) {
           "--method", method,
           "What goes first: taylor, magnitude or random; lasso, hoyer or dpruner, which "
           "learn that first; depth for residual blocks; svd or tucker for factors in place of "
-          "layers; with \",int8\" behind it, 8-bit weights and activations at last")
+          "layers; with \",int8\" behind it, 8-bit weights and activations at last, and bytes are "
+          "those of the file")
       ->check([](const std::string& name) -> std::string {
         const std::vector<std::string> known = config::shrink_methods();
         return std::ranges::find(known, name) != known.end() ? "" : "no such method: " + name;
       });
+  shrinking.add_setting("--blocks", options.blocks,
+                        "So many residual blocks go first, then what --method says",
+                        in_range(0, 1000));
   add_learning_first(shrinking, *this);
   shrinking.add_option(
       "--train-device", train_device,
@@ -67,6 +71,10 @@ void ShrinkFlags::add_to(Command& command) {
   shrinking.add_setting("--distill", distill, "Share of the loss that is about the teacher",
                         in_range(0.01, 1.0));
   shrinking.add_setting("--temperature", temperature, "At which answers are compared", positive());
+  shrinking.add_setting("--distill-features", options.distill_features,
+                        "How much it counts, besides, what the teacher computes at the end of each "
+                        "size of its images",
+                        not_negative());
   shrinking.add_flag("--controls", options.controls,
                      "Train the smaller network from scratch and after random removal, too");
   shrinking.add_flag("--no-norms", no_norms,
