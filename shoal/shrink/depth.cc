@@ -70,6 +70,17 @@ class Chooser {
     return choice;
   }
 
+  Result<std::vector<size_t>> ranked() {
+    std::vector<double> losses;
+    for (size_t block = 0; block < blocks_.size(); ++block) {
+      SHOAL_ASSIGN(losses.emplace_back(), loss_without({block}));
+    }
+    std::vector<size_t> order(losses.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, [&](size_t block) { return losses[block]; });
+    return order;
+  }
+
  private:
   static std::string percent(int64_t part, int64_t whole) {
     return std::to_string(std::lround(100.0 * static_cast<double>(part) /
@@ -87,8 +98,6 @@ class Chooser {
     std::optional<size_t> best;
     for (size_t block = 0; block < blocks_.size(); ++block) {
       if (std::ranges::find(gone, block) != gone.end()) continue;
-      const auto* cancel = means_.callbacks.cancel;
-      if (cancel != nullptr && cancel->load()) return Status(Code::kCancelled, "interrupted");
       std::vector<size_t> more = gone;
       more.push_back(block);
       SHOAL_ASSIGN(const double loss, loss_without(more));
@@ -100,6 +109,8 @@ class Chooser {
   }
 
   Result<double> loss_without(const std::vector<size_t>& gone) {
+    const auto* cancel = means_.callbacks.cancel;
+    if (cancel != nullptr && cancel->load()) return Status(Code::kCancelled, "interrupted");
     const fit::TrainingOptions& recipe = means_.options.recipe;
     SHOAL_ASSIGN(const Graph graph, compress::without_blocks(batch_.graph, of_batch_, gone));
     const Batches batches(*examples_, fit::images_for(graph, recipe.preprocess),
@@ -122,6 +133,14 @@ Result<Decided> choose_blocks(const Means& means) {
   Decided decided;
   SHOAL_ASSIGN(decided.decision.choice, chooser.choose());
   return decided;
+}
+
+Result<std::vector<size_t>> blocks_by_loss(const Means& means) {
+  Chooser chooser(means);
+  const Status loaded = chooser.load();
+  if (loaded.code() == Code::kUnsupported) return std::vector<size_t>();
+  SHOAL_TRY(loaded);
+  return chooser.ranked();
 }
 
 NetworkForBatch without_blocks(NetworkForBatch network, std::vector<size_t> blocks) {

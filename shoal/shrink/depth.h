@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "shoal/base/status.h"
+#include "shoal/shrink/methods.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/result.h"
 
@@ -12,6 +14,12 @@ namespace shoal::shrink {
 
 // A network without these of its residual blocks, which are found again for each batch.
 NetworkForBatch without_blocks(NetworkForBatch network, std::vector<size_t> blocks);
+
+// All residual blocks of the network, that which the loss on held-out examples misses least, if it
+// alone is left out, first. Looks at as many networks as there are blocks, where choose_blocks()
+// looks at as many for each that goes. Empty where there are none. Fails as the examples and the
+// device do, and with kCancelled if the callbacks say so.
+Result<std::vector<size_t>> blocks_by_loss(const Means& means);
 
 // The blocks that go, as groups of which nothing is left. Pure.
 std::vector<GroupLeft> removed_blocks(const Graph& graph, const std::vector<size_t>& blocks);
