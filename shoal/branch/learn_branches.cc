@@ -25,7 +25,8 @@ using shrink::Learner;
 using shrink::Trained;
 using shrink::Weights;
 
-constexpr double kStep = 10;  // percent by which branches are fattened at a time
+constexpr int64_t kShareOfTrunk = 3;  // of the epochs
+constexpr double kStep = 10;          // percent by which branches are fattened at a time
 
 std::string text_of(const char* format, double number) {
   char text[96];
@@ -51,7 +52,10 @@ class Run {
     BranchOptions branches = options_.branches;
     SHOAL_TRY(look_at(branches));  // what cannot be done is said before anything learns
     SHOAL_TRY(learn_dense());
-    if (options_.refit) SHOAL_TRY(find_worth(branches));
+    if (options_.refit) {
+      if (!options_.blocks.empty()) SHOAL_TRY(learn_trunk());
+      SHOAL_TRY(find_worth(branches));
+    }
     SHOAL_ASSIGN(Trained trained, learn(branches));
     while (options_.max_drop && dense_held_out_ - trained.held_out_top1 > *options_.max_drop) {
       BranchOptions fatter = branches;
@@ -99,8 +103,16 @@ class Run {
                                  : std::move(network);
   }
 
-  Result<Trained> train(std::string_view name, const NetworkForBatch& network, bool taught) {
+  // The epochs of the recipe that the network without blocks learns, before it has branches.
+  int64_t epochs_of_trunk() const {
+    const bool learns = options_.refit && !options_.blocks.empty();
+    return learns ? options_.recipe.epochs / kShareOfTrunk : 0;
+  }
+
+  Result<Trained> train(std::string_view name, const NetworkForBatch& network, bool taught,
+                        int64_t epochs) {
     fit::TrainingOptions recipe = options_.recipe;
+    recipe.epochs = epochs;
     recipe.checkpoint.clear();
     if (!taught) recipe.loss.distill = 0;
     const fit::TrainingCallbacks callbacks{.on_step =
@@ -119,10 +131,22 @@ class Run {
 
   Status learn_dense() {
     SHOAL_ASSIGN(const Learner learner, learner_of(given_));
-    SHOAL_ASSIGN(const Trained trained, train("dense control", learner.network, false));
+    SHOAL_ASSIGN(const Trained trained,
+                 train("dense control", learner.network, false, options_.recipe.epochs));
     dense_ = folded(learner, shrink::with_weights(learner.network, trained.weights));
     dense_held_out_ = trained.held_out_top1;
     SHOAL_ASSIGN(result_.top1_dense, judged(dense_));
+    return {};
+  }
+
+  // Without blocks a network answers hardly anything, and so would branches refitted to it. What it
+  // learns here counts: all networks see as many images.
+  Status learn_trunk() {
+    if (epochs_of_trunk() == 0) return {};
+    SHOAL_ASSIGN(const Learner learner, learner_of(trunk_));
+    SHOAL_ASSIGN(const Trained trained,
+                 train("fewer blocks", learner.network, true, epochs_of_trunk()));
+    trunk_ = folded(learner, shrink::with_weights(learner.network, trained.weights));
     return {};
   }
 
@@ -155,7 +179,7 @@ class Run {
       note(text_of("branches: top-1 %.2f %% before they learn", before));
     }
     SHOAL_ASSIGN(const Learner learner, learner_of(begun(branches, {.dropout = options_.dropout})));
-    return train("branches", learner.network, true);
+    return train("branches", learner.network, true, options_.recipe.epochs - epochs_of_trunk());
   }
 
   // What the branches learned, without what was only there for learning.
@@ -182,7 +206,8 @@ class Run {
         });
     SHOAL_ASSIGN(const LoadedGraph one, narrow(1));
     for (const Node& node : one.graph.nodes()) result_.macs_same += macs(one.graph, node);
-    SHOAL_ASSIGN(const Trained trained, train("same work", fresh(narrow), true));
+    SHOAL_ASSIGN(const Trained trained,
+                 train("same work", fresh(narrow), true, options_.recipe.epochs));
     SHOAL_ASSIGN(result_.top1_same_macs, judged(shrink::with_weights(narrow, trained.weights)));
     return {};
   }

@@ -52,7 +52,9 @@ struct LearnOptions {
   // networks learn with batch norms behind their convolutions then, folded in what is written.
   // Needs a network that was trained, and branches that are concatenated.
   bool refit = false;
-  std::vector<size_t> blocks = {};  // residual blocks that no branch has, by number
+  // Residual blocks that no branch has, by number. With `refit`, the network without them learns
+  // for a third of the epochs before it has branches.
+  std::vector<size_t> blocks = {};
   bool controls = true;  // look at lost branches, and let the single network of the same work learn
   // How networks learn. Of the loss, `distill` is about the answers of the dense control. Files,
   // model, teacher and patience in it are not read.
@@ -76,7 +78,7 @@ struct LearnResult {
 
 // The state of a run after a step.
 struct LearnStep {
-  std::string_view network;  // "dense control", "branches", "same work"
+  std::string_view network;  // "dense control", "fewer blocks", "branches", "same work"
   const fit::StepReport& step;
 };
 
