@@ -39,8 +39,7 @@ Result<std::optional<plan::Prediction>> planned(const Graph& graph,
 Result<std::optional<plan::Prediction>> planned(const Graph& graph, const BranchOptions& options,
                                                 const plan::ClusterProfile& cluster) {
   SHOAL_ASSIGN(const Branched made, make_branches(graph, options));
-  SHOAL_ASSIGN(const Graph optimised, as_learned(made.graph));
-  return planned(optimised, cluster);
+  return plan_of(made.graph, cluster);
 }
 
 // By branch, each on the worker of its place.
@@ -113,10 +112,15 @@ Result<std::vector<double>> widths_for(const Graph& graph, const plan::ClusterPr
   return best;
 }
 
+Result<std::optional<plan::Prediction>> plan_of(const Graph& branched,
+                                                const plan::ClusterProfile& cluster) {
+  SHOAL_ASSIGN(const Graph optimised, as_learned(branched));
+  return planned(optimised, cluster);
+}
+
 Result<Comparison> compare(const Graph& graph, const Graph& branched,
                            const plan::ClusterProfile& cluster) {
-  SHOAL_ASSIGN(const Graph narrow, as_learned(branched));
-  SHOAL_ASSIGN(std::optional<plan::Prediction> made, planned(narrow, cluster));
+  SHOAL_ASSIGN(std::optional<plan::Prediction> made, plan_of(branched, cluster));
   if (!made) return too_large("a branch");
   SHOAL_ASSIGN(const Graph whole, passes::optimize(graph));
   SHOAL_ASSIGN(std::vector<plan::Prediction> ordinary, plan::make_plans(whole, cluster));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -24,6 +25,11 @@ Result<size_t> fewest_branches(const Graph& graph, const plan::ClusterProfile& c
 // how much longer than the mean a branch takes.
 Result<std::vector<double>> widths_for(const Graph& graph, const plan::ClusterProfile& cluster,
                                        double fatten);
+
+// Each branch on one worker, as predicted, of a network of branches for one image. Nothing if a
+// worker lacks the memory; kInvalidArgument if passes leave no branches.
+Result<std::optional<plan::Prediction>> plan_of(const Graph& branched,
+                                                const plan::ClusterProfile& cluster);
 
 // Networks on a cluster, as predicted.
 struct Comparison {

@@ -12,8 +12,9 @@
 //
 // All networks learn by the same recipe from the same images in the same order: first the dense
 // control, which is the network as it was given and teaches the others; then the branches, from
-// fresh weights as in the thesis (hadidi 8.3.5); last the control of the same work, a single
-// network that is as narrow as it takes to have the multiply-accumulates of all branches.
+// fresh weights as in the thesis (hadidi 8.3.5), or refitted to what the network answers
+// (begin_branches.h); last the control of the same work, a single network that is as narrow as it
+// takes to have the multiply-accumulates of all branches.
 //
 // While the branches learn, each is left out with a probability p for an image, and what it gives
 // counts 1 / (1 - p) otherwise. So no branch is needed by the others, and a network that has lost
@@ -47,6 +48,14 @@ struct LearnOptions {
   // many points against the dense control, or there would be as many parameters as it has.
   std::optional<double> max_drop = {};
   float dropout = 0.1F;  // p
+  // Branches begin with what the network has learned: its best channels are dealt out to them. All
+  // networks learn with batch norms behind their convolutions then, folded in what is written.
+  // Needs a network that was trained, and branches that are concatenated.
+  bool refit = false;
+  // Residual blocks that no branch has, by number. With `refit`, the network without them learns
+  // for a third of the epochs before it has branches.
+  std::vector<size_t> blocks = {};
+  bool controls = true;  // look at lost branches, and let the single network of the same work learn
   // How networks learn. Of the loss, `distill` is about the answers of the dense control. Files,
   // model, teacher and patience in it are not read.
   fit::TrainingOptions recipe = {};
@@ -60,8 +69,8 @@ Status check(const LearnOptions& options);
 struct LearnResult {
   double top1 = 0;                     // of the branches
   double top1_dense = 0;               // of the dense control
-  double top1_same_macs = 0;           // of the single network of the same work
-  std::vector<double> top1_lost = {};  // by branch: without it
+  double top1_same_macs = 0;           // of the single network of the same work, with controls
+  std::vector<double> top1_lost = {};  // by branch: without it, with controls
   BranchSizes sizes = {};              // for one image
   int64_t macs_same = 0;               // of the single network
   double seconds = 0;
@@ -69,7 +78,7 @@ struct LearnResult {
 
 // The state of a run after a step.
 struct LearnStep {
-  std::string_view network;  // "dense control", "branches", "same work"
+  std::string_view network;  // "dense control", "fewer blocks", "branches", "same work"
   const fit::StepReport& step;
 };
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "shoal/branch/shares.h"
 #include "shoal/compress/narrowing.h"
 #include "shoal/compress/remove.h"
 #include "shoal/compress/slabs.h"
@@ -22,7 +22,7 @@ namespace shoal::branch {
 namespace {
 
 constexpr size_t kHiddenLayersOfStack = 2;  // fully connected, before the classifying one
-constexpr double kMostFatten = 10'000;      // percent
+constexpr double kLeastFatten = -90, kMostFatten = 10'000;  // percent
 
 Status check(const BranchOptions& options, const BranchForm& form) {
   const size_t branches = options.widths.size();
@@ -32,8 +32,14 @@ Status check(const BranchOptions& options, const BranchForm& form) {
   for (double width : options.widths) {
     if (!(width > 0) || !std::isfinite(width)) return invalid("a branch has a positive width");
   }
-  if (!(options.fatten >= 0 && options.fatten <= kMostFatten)) {
-    return invalid("branches are fattened by 0 to 10000 percent");
+  if (!(options.fatten >= kLeastFatten && options.fatten <= kMostFatten)) {
+    return invalid("branches are fattened by -90 to 10000 percent");
+  }
+  if (!options.factors.empty() && options.factors.size() != branches) {
+    return invalid("every branch has a factor, or none");
+  }
+  for (double factor : options.factors) {
+    if (!(factor > 0) || !std::isfinite(factor)) return invalid("a branch has a positive factor");
   }
   if (!(form.dropout >= 0 && form.dropout < 1)) {
     return invalid("a branch is dropped with a probability from 0 to below 1");
@@ -129,6 +135,7 @@ size_t hidden_layers(const Graph& graph, const Division& division) {
 
 Result<Merge> merge_of(const Graph& graph, const Division& division, const BranchOptions& options) {
   const bool equal =
+      options.factors.empty() &&
       std::ranges::all_of(options.widths, [&](double width) { return width == options.widths[0]; });
   if (options.merge == Merge::kSum && !equal) {
     return invalid("branches of different widths cannot be added up, only concatenated");
@@ -136,27 +143,6 @@ Result<Merge> merge_of(const Graph& graph, const Division& division, const Branc
   if (options.merge != Merge::kAuto) return options.merge;
   return equal && hidden_layers(graph, division) >= kHiddenLayersOfStack ? Merge::kSum
                                                                          : Merge::kConcat;
-}
-
-// The units that branch i does without.
-std::vector<size_t> units_without(const compress::Groups& groups, const BranchOptions& options,
-                                  size_t branch) {
-  const auto first = options.widths.begin();
-  const double all = std::accumulate(first, options.widths.end(), 0.0);
-  const double before = std::accumulate(first, first + static_cast<ptrdiff_t>(branch), 0.0);
-  std::vector<size_t> units;
-  for (const compress::Group& group : groups.groups) {
-    const auto count = static_cast<double>(group.size());
-    const double narrow = std::max(1.0, std::floor(count * options.widths[branch] / all));
-    const double fat = narrow * (100 + options.fatten) / 100;
-    const double rounded = options.round_down ? std::floor(fat) : std::round(fat);
-    const size_t width = std::min(group.size(), static_cast<size_t>(rounded));
-    const auto begin = static_cast<size_t>(std::floor(count * before / all));
-    for (size_t i = width; i < group.size(); ++i) {
-      units.push_back(group.begin + (begin + i) % group.size());
-    }
-  }
-  return units;
 }
 
 std::vector<std::string> layers_left_whole(const Graph& graph, const Division& division,
@@ -225,6 +211,9 @@ class Maker {
     SHOAL_ASSIGN(division_, divide(graph_));
     SHOAL_ASSIGN(const Merge merge, merge_of(graph_, division_, options_));
     SHOAL_ASSIGN(groups_, compress::find_groups(graph_));
+    if (!options_.worth.empty() && options_.worth.size() != groups_.units.size()) {
+      return invalid("every unit has a worth, or none");
+    }
     std::vector<std::string> whole = layers_left_whole(graph_, division_, groups_);
     if (groups_.groups.empty()) {
       return Status(Code::kUnsupported,

@@ -5,7 +5,8 @@
 //
 //   round(max(1, floor(w d[i] / sum d)) (1 + F / 100))
 //
-// of them, but not more than w, where F is by how many percent branches are fattened. The
+// of them, but not more than w, where F is by how many percent branches are fattened; below 0 they
+// are narrower, for workers that are too slow for a share of the network each. The
 // classifying layer, which is the last product, stays as wide as it was. What it read before, each
 // branch gives a part of. The parts are added up or concatenated: added up after a stack of fully
 // connected layers, concatenated otherwise, which is what the thesis' parameter totals say
@@ -40,6 +41,12 @@ struct BranchOptions {
   double fatten = 0;                // percent
   bool round_down = false;          // fattened widths, as the thesis' ResNet-50 was, not to nearest
   Merge merge = Merge::kAuto;       // kSum only for branches of equal widths
+  // By which each branch is wider still, in place of relations that `widths` would round off: for
+  // branches that have a little more time than others. Empty: 1 for all.
+  std::vector<double> factors = {};
+  // Of each unit of the network's groups: a branch gets its share of the good ones. Empty: channels
+  // are shared in order.
+  std::vector<double> worth = {};
 };
 
 // So many branches of the same width.

@@ -7,6 +7,7 @@
 
 #include "shoal/compress/calibration.h"
 #include "shoal/fit/network.h"
+#include "shoal/fit_cluster/other_networks.h"
 #include "shoal/passes/passes.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/plan_recipe.h"
@@ -34,16 +35,14 @@ class Fit {
     SHOAL_ASSIGN(cluster_, plan::find_cluster(options_.cluster));
     SHOAL_ASSIGN(const LoadedGraph given, fit::load_for_batch(model_, 1));
     SHOAL_ASSIGN(graph_, passes::optimize(given.graph));
+    for (const Node& node : graph_.nodes()) macs_ += macs(graph_, node);
     SHOAL_TRY(try_plan());
-    if (!result_.met()) SHOAL_TRY(try_messages(WireFormat::kF16));
-    if (!result_.met()) SHOAL_TRY(try_messages(WireFormat::kI8));
-    if (result_.met()) {
-      if (!options_.out.empty()) {
-        SHOAL_TRY(fit::export_network(shrink::as_given(model_), options_.out));
-      }
-    } else {
-      SHOAL_TRY(try_smaller());
-    }
+    if (tries(Way::kMessages)) SHOAL_TRY(try_messages(WireFormat::kF16));
+    if (tries(Way::kMessages)) SHOAL_TRY(try_messages(WireFormat::kI8));
+    if (result_.met()) SHOAL_TRY(fit::export_network(shrink::as_given(model_), options_.out));
+    if (tries(Way::kSmaller)) SHOAL_TRY(try_network(Way::kSmaller, smaller_network));
+    if (tries(Way::kClusters)) SHOAL_TRY(try_network(Way::kClusters, network_of_clusters));
+    if (tries(Way::kBranches)) SHOAL_TRY(try_network(Way::kBranches, network_of_branches));
     // The plan changes no answer. That is judged once, and last where nothing asked for it before.
     SHOAL_ASSIGN(result_.top1_before, top1_given());
     judge(result_.attempts[0], result_.top1_before, result_.top1_before);
@@ -51,6 +50,8 @@ class Fit {
   }
 
  private:
+  bool tries(Way way) const { return !result_.met() && options_.ways.contains(way); }
+
   void note(const std::string& line) {
     if (callbacks_.on_note) callbacks_.on_note(line);
   }
@@ -78,6 +79,7 @@ class Fit {
     attempt.name = std::move(name);
     attempt.ms = ms;
     attempt.bytes = best.timeline.wire_bytes;
+    attempt.macs = macs_;
     attempt.fast_enough = ms <= result_.target_ms;
     return attempt;
   }
@@ -140,35 +142,28 @@ class Fit {
     return {};
   }
 
-  Status try_smaller() {
-    note("no plan is fast enough: a smaller network learns");
-    shrink::ShrinkOptions how;
-    how.time = shrink::TimeTarget{.ms = result_.target_ms};
-    how.device = options_.cluster;
-    how.recipe = options_.recipe;
-    how.teacher = how.recipe.loss.distill > 0 ? shrink::Teacher::kDense : shrink::Teacher::kNone;
-    how.measure_seconds = 0;
-    how.out = std::filesystem::path(options_.out) += ".part";
-    const auto made = shrink::shrink(devices_, model_, data_, how, callbacks_);
-    if (!made.ok() && made.status().code() == Code::kUnsupported) {
+  // A network other than the given one, which has learned. It is kept only if it is what was
+  // wanted.
+  Status try_network(Way way, Result<OtherNetwork> (*make)(const Task&)) {
+    note("nothing is fast enough yet: tries " + std::string(name_of(way)));
+    const std::filesystem::path part = std::filesystem::path(options_.out) += ".part";
+    SHOAL_ASSIGN(const OtherNetwork made, make({devices_, model_, data_, options_, cluster_,
+                                                callbacks_, result_.target_ms, part}));
+    if (!made.best) {
       Attempt& attempt = result_.attempts.emplace_back();
-      attempt.name = "smaller network";
-      attempt.note = std::string(made.status().message());
+      attempt.name = name_of(way);
+      attempt.note = made.why_not;
       return {};
     }
-    SHOAL_TRY(made.status());
-    top1_given_ = made->top1_before;
-    SHOAL_ASSIGN(const Model smaller, open_model(how.out.string()));
-    SHOAL_ASSIGN(const LoadedGraph loaded, fit::load_for_batch(smaller, 1));
-    SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
-    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans, plan::make_plans(graph, cluster_));
-    Attempt& attempt = add("smaller network", plans[0]);
-    judge(attempt, made->small.top1, made->dense.top1);
+    Attempt& attempt = add(std::string(name_of(way)), *made.best);
+    attempt.macs = made.macs;
+    attempt.top1_control = made.top1_control;
+    judge(attempt, made.top1, made.top1_control);
     std::error_code error;
     if (attempt.meets()) {
-      std::filesystem::rename(how.out, options_.out, error);
+      std::filesystem::rename(part, options_.out, error);
     } else {
-      std::filesystem::remove(how.out, error);
+      std::filesystem::remove(part, error);
     }
     if (error) return Status(Code::kUnavailable, options_.out.string() + ": " + error.message());
     return {};
@@ -181,12 +176,35 @@ class Fit {
   const shrink::ShrinkCallbacks& callbacks_;
   plan::ClusterProfile cluster_;
   Graph graph_;                          // of the model as given, for one image
+  int64_t macs_ = 0;                     // of it
   std::vector<plan::Prediction> plans_;  // for it, the best first
   std::optional<double> top1_given_;     // of the model as given, once that is known
   FitResult result_;
 };
 
 }  // namespace
+
+std::string_view name_of(Way way) {
+  switch (way) {
+    case Way::kMessages:
+      return "messages";
+    case Way::kSmaller:
+      return "smaller network";
+    case Way::kClusters:
+      return "clusters";
+    case Way::kBranches:
+      return "branches";
+  }
+  return "";
+}
+
+std::optional<Way> find_way(std::string_view word) {
+  for (const Way way : {Way::kMessages, Way::kSmaller, Way::kClusters, Way::kBranches}) {
+    const std::string_view name = name_of(way);
+    if (word == name.substr(0, name.find(' '))) return way;
+  }
+  return std::nullopt;
+}
 
 Status check(const FitOptions& options) {
   SHOAL_TRY(plan::find_cluster(options.cluster).status());

@@ -13,13 +13,18 @@
 //                fit_cluster::fit({*device, *device}, model, data, options));
 //
 // The attempts, in order: the best plan as it is; messages in 16 and in 8 bits; a smaller network,
-// whose units go where the plan waits (shrink/step_times.h). Times are those of plans in virtual
-// time. Test examples judge every attempt, and choose none of its parts.
+// whose units go where the plan waits (shrink/step_times.h); fully connected layers that learn to
+// fall into blocks (plan/sparse); narrow branches that exchange nothing, as wide as the time allows
+// (branch/widest.h). Times are those of plans in virtual time. Test
+// examples judge every attempt, and choose none of its parts.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -31,13 +36,23 @@
 
 namespace shoal::fit_cluster {
 
+// What is tried after the plan, in this order.
+enum class Way : uint8_t { kMessages, kSmaller, kClusters, kBranches };
+
+// As reports call it, "smaller network", and by a word of a command line, "smaller"; nothing for
+// another word.
+std::string_view name_of(Way way);
+std::optional<Way> find_way(std::string_view word);
+
 // A value.
 struct FitOptions {
   std::string cluster = "4xpi4/gigabit";     // as plan::find_cluster takes it
   shrink::TimeTarget time = {.share = 0.5};  // a share is one of the time of the best plan
   double max_drop = 1;                       // points of accuracy
-  fit::TrainingOptions recipe = {};          // how a smaller network learns
-  std::filesystem::path out = {};            // the network as ONNX
+  std::set<Way> ways = {Way::kMessages, Way::kSmaller, Way::kClusters, Way::kBranches};  // to try
+  bool keeps_depth = false;          // branches have all residual blocks, and are narrower for it
+  fit::TrainingOptions recipe = {};  // how networks learn
+  std::filesystem::path out = {};    // the network as ONNX
 };
 
 // Fails with kInvalidArgument if options contradict each other or have no meaning.
@@ -45,10 +60,14 @@ Status check(const FitOptions& options);
 
 // What was tried.
 struct Attempt {
-  std::string name;                 // "plan", "f16 messages", "int8 messages", "smaller network"
+  std::string name;                 // "plan", "f16 messages", "int8 messages", name_of(Way)
   double ms = 0;                    // of a request, by the best plan for it
   double bytes = 0;                 // that travel for a request
+  int64_t macs = 0;                 // of the network, for one image
   std::optional<double> top1 = {};  // on the test examples, in percent; nothing: not judged
+  // What a network that learned is compared with: the given one after as much learning. Nothing:
+  // with the network as it was given.
+  std::optional<double> top1_control = {};
   bool fast_enough = false, accurate_enough = false;
   std::string note = {};  // why it ended early, if it did
 

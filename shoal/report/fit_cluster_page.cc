@@ -7,8 +7,19 @@ namespace shoal::report {
 
 using fit_cluster::Attempt;
 
-std::string top1_of(const Attempt& attempt) {
-  return attempt.top1 ? fixed(*attempt.top1, 2) + " %" : "";
+namespace {
+
+std::string percent(const std::optional<double>& top1) {
+  return top1 ? fixed(*top1, 2) + " %" : "";
+}
+
+}  // namespace
+
+std::string top1_of(const Attempt& attempt) { return percent(attempt.top1); }
+std::string control_of(const Attempt& attempt) { return percent(attempt.top1_control); }
+
+std::string macs_of(const Attempt& attempt) {
+  return attempt.macs > 0 ? fixed(static_cast<double>(attempt.macs) / 1e6, 1) + " M" : "";
 }
 
 std::string verdict_of(const Attempt& attempt) {
@@ -18,11 +29,12 @@ std::string verdict_of(const Attempt& attempt) {
 }
 
 std::string fit_cluster_page(const std::string& title, const fit_cluster::FitResult& result) {
-  std::string rows = page::header_row({"attempt", "ms", "bytes", "top-1", "verdict"});
+  std::string rows =
+      page::header_row({"attempt", "ms", "bytes", "MACs", "top-1", "its control", "verdict"});
   for (const Attempt& attempt : result.attempts) {
     rows += page::row({attempt.name, fixed(attempt.ms, 2),
-                       with_commas(static_cast<long long>(attempt.bytes)), top1_of(attempt),
-                       verdict_of(attempt)});
+                       with_commas(static_cast<long long>(attempt.bytes)), macs_of(attempt),
+                       top1_of(attempt), control_of(attempt), verdict_of(attempt)});
   }
   return page::html_page(title,
                          page::figures({{"wanted", fixed(result.target_ms, 2), "ms a request"},

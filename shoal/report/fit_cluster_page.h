@@ -7,8 +7,10 @@
 
 namespace shoal::report {
 
-// An attempt in words. Without a top-1: empty.
+// An attempt in words. What is not known: empty.
+std::string macs_of(const fit_cluster::Attempt& attempt);
 std::string top1_of(const fit_cluster::Attempt& attempt);
+std::string control_of(const fit_cluster::Attempt& attempt);
 std::string verdict_of(const fit_cluster::Attempt& attempt);
 
 // The title may be anybody's text.

@@ -82,6 +82,17 @@ class Chooser {
     return gone;
   }
 
+  Result<std::vector<size_t>> ranked() {
+    std::vector<double> losses;
+    for (size_t block = 0; block < blocks_.size(); ++block) {
+      SHOAL_ASSIGN(losses.emplace_back(), loss_without({block}));
+    }
+    std::vector<size_t> order(losses.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, [&](size_t block) { return losses[block]; });
+    return order;
+  }
+
  private:
   static std::string percent(int64_t part, int64_t whole) {
     return std::to_string(std::lround(100.0 * static_cast<double>(part) /
@@ -99,8 +110,6 @@ class Chooser {
     std::optional<size_t> best;
     for (size_t block = 0; block < blocks_.size(); ++block) {
       if (std::ranges::find(gone, block) != gone.end()) continue;
-      const auto* cancel = means_.callbacks.cancel;
-      if (cancel != nullptr && cancel->load()) return Status(Code::kCancelled, "interrupted");
       std::vector<size_t> more = gone;
       more.push_back(block);
       SHOAL_ASSIGN(const double loss, loss_without(more));
@@ -112,6 +121,8 @@ class Chooser {
   }
 
   Result<double> loss_without(const std::vector<size_t>& gone) {
+    const auto* cancel = means_.callbacks.cancel;
+    if (cancel != nullptr && cancel->load()) return Status(Code::kCancelled, "interrupted");
     const fit::TrainingOptions& recipe = means_.options.recipe;
     SHOAL_ASSIGN(const Graph graph, compress::without_blocks(batch_.graph, of_batch_, gone));
     const Batches batches(*examples_, fit::images_for(graph, recipe.preprocess),
@@ -140,6 +151,14 @@ Result<std::vector<size_t>> least_missed_blocks(const Means& means, size_t count
   Chooser chooser(means);
   SHOAL_TRY(chooser.load());
   return chooser.first(count);
+  }
+
+Result<std::vector<size_t>> blocks_by_loss(const Means& means) {
+  Chooser chooser(means);
+  const Status loaded = chooser.load();
+  if (loaded.code() == Code::kUnsupported) return std::vector<size_t>();
+  SHOAL_TRY(loaded);
+  return chooser.ranked();
 }
 
 NetworkForBatch without_blocks(NetworkForBatch network, std::vector<size_t> blocks) {

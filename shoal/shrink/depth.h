@@ -19,6 +19,12 @@ Result<std::vector<size_t>> least_missed_blocks(const Means& means, size_t count
 // A network without these of its residual blocks, which are found again for each batch.
 NetworkForBatch without_blocks(NetworkForBatch network, std::vector<size_t> blocks);
 
+// All residual blocks of the network, that which the loss on held-out examples misses least, if it
+// alone is left out, first. Looks at as many networks as there are blocks, where choose_blocks()
+// looks at as many for each that goes. Empty where there are none. Fails as the examples and the
+// device do, and with kCancelled if the callbacks say so.
+Result<std::vector<size_t>> blocks_by_loss(const Means& means);
+
 // The blocks that go, as groups of which nothing is left. Pure.
 std::vector<GroupLeft> removed_blocks(const Graph& graph, const std::vector<size_t>& blocks);
 

@@ -114,7 +114,8 @@ TEST(MakeBranches, SaysWhatItCannotDo) {
   const BranchOptions two{equal_widths(2)};
   EXPECT_EQ(why(kTwoLayers, {}), "a network has 2 to 256 branches");
   EXPECT_EQ(why(kTwoLayers, {{1, -1}}), "a branch has a positive width");
-  EXPECT_EQ(why(kTwoLayers, {equal_widths(2), -1}), "branches are fattened by 0 to 10000 percent");
+  EXPECT_EQ(why(kTwoLayers, {equal_widths(2), -91}),
+            "branches are fattened by -90 to 10000 percent");
   EXPECT_EQ(why(kTwoLayers, {.widths = {1, 2}, .merge = Merge::kSum}),
             "branches of different widths cannot be added up, only concatenated");
   EXPECT_EQ(why("input x f32[1,2]\ny = Relu(x)\noutput y\n", two),

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "../exit_codes.h"
 #include "../table.h"
@@ -24,12 +25,16 @@ Examples:
   shoal fit-cluster resnet56.onnx --workers 4xnexus5/wifi-43.8 --target ms=0.5x --max-drop 1 \
                     --data cifar10 --format cifar --flip --shift 4 -o fitted.onnx
   shoal fit-cluster model.onnx --workers 3xpi4/gigabit --target ms=40 --data photos --format folder \
-                    --report fitted.html -o fitted.onnx)";
+                    --report fitted.html -o fitted.onnx
+  shoal fit-cluster model.onnx --workers 8xpi3/wifi-94 --target ms=0.5x --try branches --data photos \
+                    --format folder -o fitted.onnx
+                                           straight to one narrow branch for each device)";
 
 struct FitFlags {
   TrainFlags train;
   fit_cluster::FitOptions options;
   std::string target = "ms=0.5x";
+  std::vector<std::string> ways;
 };
 
 void add_to(FitFlags& f, Command& command) {
@@ -39,6 +44,19 @@ void add_to(FitFlags& f, Command& command) {
   command.add_setting("--target", f.target, "ms=40, or ms=0.5x for half of the best plan's time");
   command.add_setting("--max-drop", f.options.max_drop, "Points of accuracy that it may cost",
                       not_negative());
+  train::Loss& loss = f.train.options.loss;
+  command.add_setting("--distill", loss.distill, "Share of the loss that is about the teacher",
+                      in_range(0.0, 1.0));
+  command.add_setting("--temperature", loss.temperature, "At which answers are compared",
+                      positive());
+  command.add_flag("--keep-depth", f.options.keeps_depth,
+                   "Branches have all residual blocks, and are narrower for it");
+  command
+      .add_option(
+          "--try", f.ways,
+          "After the plan, only these: messages, smaller, clusters, branches (default: all)")
+      ->delimiter(',')
+      ->check(one_of({"messages", "smaller", "clusters", "branches"}));
   command.add_option("--out,-o", f.options.out, "The ONNX file to write")->required();
   command.add_option("--report", f.train.report, "Write what was tried to this HTML file");
 }
@@ -49,7 +67,9 @@ Json to_json(const FitResult& result) {
     attempts.push_back({{"name", attempt.name},
                         {"ms", attempt.ms},
                         {"bytes", attempt.bytes},
+                        {"macs", attempt.macs},
                         {"top1", optional_json(attempt.top1)},
+                        {"top1_dense_control", optional_json(attempt.top1_control)},
                         {"fast_enough", attempt.fast_enough},
                         {"accurate_enough", attempt.accurate_enough},
                         {"note", attempt.note}});
@@ -61,10 +81,11 @@ Json to_json(const FitResult& result) {
 }
 
 void print_table(const FitResult& result) {
-  Table table({"attempt", "ms", "bytes", "top-1", ""});
+  Table table({"attempt", "ms", "bytes", "MACs", "top-1", "control", ""});
   for (const Attempt& attempt : result.attempts) {
     table.add({attempt.name, fixed(attempt.ms, 2), in_bytes(static_cast<long long>(attempt.bytes)),
-               report::top1_of(attempt), report::verdict_of(attempt)});
+               report::macs_of(attempt), report::top1_of(attempt), report::control_of(attempt),
+               report::verdict_of(attempt)});
   }
   table.print();
   std::printf("wanted: %.2f ms; top-1 of the model as given: %.2f %%\n", result.target_ms,
@@ -81,6 +102,8 @@ Outcome fit_and_print(const FitFlags& flags) {
   }
   if (!target.time) return {Exit::kUsage, "--target is a time: ms=40 or ms=0.5x"};
   options.time = *target.time;
+  if (!flags.ways.empty()) options.ways.clear();
+  for (const std::string& way : flags.ways) options.ways.insert(*fit_cluster::find_way(way));
   if (const Status valid = fit_cluster::check(options); !valid.ok()) {
     return fail(Exit::kUsage, valid);
   }

@@ -1,0 +1,94 @@
+#include "shoal/branch/widest.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "shoal/branch/compare.h"
+#include "shoal/compress/residual_blocks.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/zoo/zoo.h"
+
+namespace shoal::branch {
+namespace {
+
+plan::ClusterProfile phones() { return *plan::find_cluster("4xnexus5/wifi-43.8"); }
+
+double seconds_alone(const Graph& graph) {
+  return plan::plan_for_one(graph, phones(), 0)->timeline.seconds;
+}
+
+std::vector<size_t> all_blocks(const Graph& graph) {
+  std::vector<size_t> order(compress::residual_blocks(graph).size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  return order;
+}
+
+TEST(WidestBranches, AreInTimeAndWouldNotBeIfTheyWereWider) {
+  for (const char* name : {"vgg16cifar", "resnet20"}) {
+    const Graph graph = *zoo::build(name);
+    for (const double share : {0.5, 0.7}) {
+      SCOPED_TRACE(name + std::to_string(share));
+      const double seconds = share * seconds_alone(graph);
+      const auto made = widest_branches(graph, phones(), seconds);
+      ASSERT_TRUE(made.ok()) << made.status().message();
+      if (!*made) {
+        EXPECT_EQ(std::string(name), "resnet20");  // most of its time is the radio's
+        continue;
+      }
+      EXPECT_LE((*made)->made.timeline.seconds, seconds);
+      BranchOptions wider = (*made)->branches;
+      wider.fatten += 10;
+      const auto slower = plan_of(make_branches(graph, wider)->graph, phones());
+      EXPECT_GT((*slower)->timeline.seconds, seconds);
+    }
+  }
+}
+
+// One radio sends the images one after the other.
+TEST(WidestBranches, AreNarrowerWhereTheImageComesLater) {
+  const Graph graph = *zoo::build("vgg16cifar");
+  const auto made = widest_branches(graph, phones(), 0.5 * seconds_alone(graph));
+  ASSERT_TRUE(made.ok() && *made);
+  const std::vector<double>& factors = (*made)->branches.factors;
+  ASSERT_EQ(factors.size(), 4u);
+  EXPECT_GT(factors.front(), factors.back());
+  EXPECT_TRUE(std::ranges::is_sorted(factors, std::greater()));
+  const std::vector<plan::Span>& tasks = (*made)->made.timeline.tasks[0];
+  const auto [first, last] = std::ranges::minmax(tasks, {}, &plan::Span::end);
+  EXPECT_LT(last.end - first.end, 0.1 * (last.end - last.begin));
+}
+
+TEST(WidestBranches, AreNoneWhereMessagesAloneTakeLonger) {
+  const auto made = widest_branches(*zoo::build("resnet20"), phones(), 0.01);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_FALSE(*made);
+}
+
+TEST(BalancedBranches, AreFlatterTheLessTimeThereIs) {
+  const Graph graph = *zoo::build("resnet20");
+  size_t before = 0;
+  for (const double seconds : {0.1, 0.085, 0.075}) {
+    const auto made = balanced_branches(graph, all_blocks(graph), phones(), seconds);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    ASSERT_TRUE(*made) << seconds;
+    EXPECT_LE((*made)->made.timeline.seconds, seconds);
+    EXPECT_GE((*made)->blocks.size(), before);
+    before = (*made)->blocks.size();
+  }
+  EXPECT_GT(before, 0u);
+}
+
+TEST(BalancedBranches, KeepTheDepthOfNetworksWithoutBlocks) {
+  const Graph graph = *zoo::build("vgg16cifar");
+  const double seconds = 0.5 * seconds_alone(graph);
+  const auto made = balanced_branches(graph, all_blocks(graph), phones(), seconds);
+  ASSERT_TRUE(made.ok() && *made);
+  EXPECT_TRUE((*made)->blocks.empty());
+  EXPECT_EQ((*made)->macs, (**widest_branches(graph, phones(), seconds)).macs);
+}
+
+}  // namespace
+}  // namespace shoal::branch
