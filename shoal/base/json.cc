@@ -1,0 +1,177 @@
+// Written as nlohmann-json writes, which other programs of this field use: a double is seen to be
+// one (1.0), has an exponent from 1e+15 and 1e-05 on, and reads back as the same number.
+#include "shoal/base/json.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "shoal/base/json_text.h"
+#include "shoal/base/overloaded.h"
+#include "shoal/base/printable.h"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kMaxDepth = 64;
+
+std::string text_of(double number) {
+  if (!std::isfinite(number)) return "null";
+  std::array<char, 32> all;
+  const auto end =
+      std::to_chars(all.data(), all.data() + all.size(), number, std::chars_format::scientific).ptr;
+  const std::string scientific(all.data(), end);
+  const std::string sign = scientific[0] == '-' ? "-" : "";
+  const size_t e = scientific.find('e');
+  std::string digits;
+  for (const char c : scientific.substr(sign.size(), e - sign.size())) {
+    if (c != '.') digits += c;
+  }
+  constexpr int kLeast = -4, kMost = 15;
+  const int point = std::stoi(scientific.substr(e + 1)) + 1;  // digits before it
+  const auto places = static_cast<int>(digits.size());
+  if (point <= kLeast || point > kMost) return scientific;
+  if (point <= 0) return sign + "0." + std::string(static_cast<size_t>(-point), '0') + digits;
+  if (places <= point) {
+    return sign + digits + std::string(static_cast<size_t>(point - places), '0') + ".0";
+  }
+  return sign + digits.insert(static_cast<size_t>(point), ".");
+}
+
+std::string text_of(const std::string& text) { return json_text(valid_utf8(text)); }
+
+Result<Json> read(JsonText& text, size_t depth);
+
+// An integer where it is written as one and fits.
+Result<Json> read_number(JsonText& text) {
+  const auto is_whole = [](JsonText& after) {
+    return !after.next_is('.') && !after.next_is('e') && !after.next_is('E');
+  };
+  JsonText copy = text;
+  int64_t whole = 0;
+  if (copy.number(whole).ok() && is_whole(copy)) {
+    text = copy;
+    return Json(whole);
+  }
+  copy = text;
+  uint64_t large = 0;
+  if (copy.number(large).ok() && is_whole(copy)) {
+    text = copy;
+    return Json(large);
+  }
+  double number = 0;
+  SHOAL_TRY(text.number(number));
+  return Json(number);
+}
+
+Result<Json> read_object(JsonText& text, size_t depth) {
+  Json object = Json::object();
+  SHOAL_TRY(text.object([&](const std::string& key) -> Status {
+    SHOAL_ASSIGN(object[key], read(text, depth - 1));
+    return {};
+  }));
+  return object;
+}
+
+Result<Json> read_array(JsonText& text, size_t depth) {
+  Json array = Json::array();
+  SHOAL_TRY(text.list([&]() -> Status {
+    SHOAL_ASSIGN(Json element, read(text, depth - 1));
+    array.push_back(std::move(element));
+    return {};
+  }));
+  return array;
+}
+
+Result<Json> read(JsonText& text, size_t depth) {
+  if (depth == 0) return Status(Code::kCorrupt, "JSON is nested too deep");
+  if (text.next_is('{')) return read_object(text, depth);
+  if (text.next_is('[')) return read_array(text, depth);
+  if (text.next_is('"')) {
+    SHOAL_ASSIGN(std::string string, text.text());
+    return Json(std::move(string));
+  }
+  if (text.next_is('t') || text.next_is('f')) {
+    SHOAL_ASSIGN(const bool value, text.boolean());
+    return Json(value);
+  }
+  if (!text.next_is('n')) return read_number(text);
+  SHOAL_TRY(text.skip());
+  return Json();
+}
+
+}  // namespace
+
+Json::Json(std::initializer_list<Member> members) : value_(Members(members)) {}
+
+Json Json::array(std::initializer_list<Json> elements) {
+  Json array;
+  array.value_ = Elements(elements);
+  return array;
+}
+
+Result<Json> Json::parse(std::string_view text) {
+  if (valid_utf8(text) != text) return Status(Code::kCorrupt, "JSON is UTF-8, and this is none");
+  JsonText rest(text, "JSON");
+  SHOAL_ASSIGN(Json json, read(rest, kMaxDepth));
+  SHOAL_TRY(rest.end());
+  return json;
+}
+
+Json& Json::operator[](const std::string& key) {
+  if (std::holds_alternative<std::monostate>(value_)) value_ = Members();
+  return std::get<Members>(value_)[key];
+}
+
+Json& Json::operator[](size_t index) { return std::get<Elements>(value_).at(index); }
+
+void Json::push_back(Json element) {
+  if (std::holds_alternative<std::monostate>(value_)) value_ = Elements();
+  std::get<Elements>(value_).push_back(std::move(element));
+}
+
+void Json::update(const Json& other) {
+  for (const auto& [name, member] : std::get<Members>(other.value_)) (*this)[name] = member;
+}
+
+void Json::write(std::string& text, int indent, int depth) const {
+  const auto line = [&](int deep) {
+    if (indent >= 0) text += "\n" + std::string(static_cast<size_t>(indent * deep), ' ');
+  };
+  const auto write_all = [&](char open, char close, const auto& all, const auto& write_one) {
+    text += open;
+    bool is_first = true;
+    for (const auto& one : all) {
+      if (!std::exchange(is_first, false)) text += ',';
+      line(depth + 1);
+      write_one(one);
+    }
+    if (!is_first) line(depth);
+    text += close;
+  };
+  std::visit(Overloaded{[&](std::monostate) { text += "null"; },
+                        [&](bool value) { text += value ? "true" : "false"; },
+                        [&](int64_t value) { text += std::to_string(value); },
+                        [&](uint64_t value) { text += std::to_string(value); },
+                        [&](double value) { text += text_of(value); },
+                        [&](const std::string& value) { text += text_of(value); },
+                        [&](const Elements& all) {
+                          write_all('[', ']', all,
+                                    [&](const Json& one) { one.write(text, indent, depth + 1); });
+                        },
+                        [&](const Members& all) {
+                          write_all('{', '}', all, [&](const Member& one) {
+                            text += text_of(one.first) + (indent >= 0 ? ": " : ":");
+                            one.second.write(text, indent, depth + 1);
+                          });
+                        }},
+             value_);
+}
+
+std::string Json::dump(int indent) const {
+  std::string text;
+  write(text, indent, 0);
+  return text;
+}
+
+}  // namespace shoal
