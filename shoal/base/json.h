@@ -28,8 +28,8 @@ class Json {
  public:
   using Member = std::pair<const std::string, Json>;
 
-  Json() = default;  // null
-  Json(std::nullptr_t) {}
+  Json();  // null
+  Json(std::nullptr_t) : Json() {}
   Json(bool value) : value_(value) {}
   template <std::signed_integral T>
   Json(T value) : value_(int64_t{value}) {}
@@ -46,6 +46,12 @@ class Json {
   template <class T>
   Json(const std::map<std::string, T>& members) : value_(Members(members.begin(), members.end())) {}
   Json(std::initializer_list<Member> members);
+  // Not inline: a variant of this size is much code, which every list of members would repeat.
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  ~Json();
 
   static Json array(std::initializer_list<Json> elements = {});
   // kCorrupt if the text is no JSON, nests deeper than 64 times or has a name twice.
