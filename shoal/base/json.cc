@@ -71,6 +71,8 @@ void Json::update(const Json& other) {
   for (const auto& [name, member] : std::get<Members>(other.value_)) (*this)[name] = member;
 }
 
+const std::map<std::string, Json>& Json::members() const { return std::get<Members>(value_); }
+
 void Json::write(std::string& text, int indent, int depth) const {
   const auto line = [&](int deep) {
     if (indent >= 0) text += "\n" + std::string(static_cast<size_t>(indent * deep), ' ');

@@ -63,6 +63,8 @@ class Json {
   void push_back(Json element);              // REQUIRES: an array, or null, which becomes one
   void update(const Json& other);            // its members, too. REQUIRES: two objects
 
+  const std::map<std::string, Json>& members() const;  // REQUIRES: an object
+
   // Members in the order of their names, on one line unless `indent` is given. Bytes in strings
   // that are no UTF-8 become the replacement character.
   std::string dump(int indent = -1) const;

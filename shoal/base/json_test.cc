@@ -43,6 +43,8 @@ TEST(Json, GrowsByMembersAndElements) {
   object["list"].push_back(0.5);
   object.update({{"x", 3}, {"y", false}});
   EXPECT_EQ(object.dump(), R"({"list":[0.5],"x":3,"y":false})");
+  EXPECT_EQ(object.members().size(), 3U);
+  EXPECT_EQ(object.members().at("x").dump(), "3");
 }
 
 TEST(Json, IsValidWhateverItHolds) {
