@@ -2,10 +2,12 @@
 
 namespace shoal::cli {
 
-Table table_of(const std::vector<Facts>& rows) {
-  std::vector<std::string> columns;
-  for (const Fact& fact : rows.empty() ? Facts() : rows[0]) {
-    if (!fact.column.empty()) columns.push_back(fact.column);
+Table table_of(const std::vector<Facts>& rows, std::vector<std::string> columns) {
+  if (!rows.empty()) {
+    columns.clear();
+    for (const Fact& fact : rows[0]) {
+      if (!fact.column.empty()) columns.push_back(fact.column);
+    }
   }
   Table table(std::move(columns));
   for (const Facts& row : rows) {

@@ -9,8 +9,9 @@
 
 namespace shoal::cli {
 
-// A row for each. REQUIRES: rows have the same columns.
-Table table_of(const std::vector<Facts>& rows);
+// A row for each. The columns are those of the first or, where there is none, these. REQUIRES: all
+// rows have the same columns.
+Table table_of(const std::vector<Facts>& rows, std::vector<std::string> columns = {});
 
 // One row, or one object.
 void print_facts(const Facts& facts, bool json);

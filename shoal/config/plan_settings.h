@@ -18,7 +18,7 @@ struct PlanSettings {
   std::string split = "any";          // one of split_names()
   std::string search = "auto";        // or flat, or levels
   size_t fuse = 0;                    // nodes in a segment; 0: as many as is good
-  std::vector<int> excluded;
+  std::vector<int> excluded = {};
   std::string network;  // of a cluster that is there: "own", "mpi", "board:cpu+opencl:0"; or none
   bool exclusive = false;    // take its workers over from others
   std::string wire = "f32";  // what values travel as at the least, and what that may change:

@@ -17,21 +17,21 @@
 namespace shoal::serve {
 
 struct Settings {
-  std::vector<std::string> models;    // MODEL or NAME=MODEL; none, nor a catalog: the digits
-  std::string catalog, decision_log;  // a folder, a file
-  std::vector<std::string> budgets;
-  std::string special_data, special_format = "folder";  // to make special networks of
-  std::string cloud, worker;                            // URLs
-  std::vector<std::string> cloud_costs, worker_costs;
-  std::string remote_key, remote_trust;  // files
+  std::vector<std::string> models = {};  // MODEL or NAME=MODEL; none, nor a catalog: the digits
+  std::string catalog = {}, decision_log = {};  // a folder, a file
+  std::vector<std::string> budgets = {};
+  std::string special_data = {}, special_format = "folder";  // to make special networks of
+  std::string cloud = {}, worker = {};                       // URLs
+  std::vector<std::string> cloud_costs = {}, worker_costs = {};
+  std::string remote_key = {}, remote_trust = {};  // files
   int64_t remote_timeout_ms = 1000;
   std::string listen = "127.0.0.1:8000";
-  std::string grpc;
-  std::string keys, tls_certificates, tls_key;  // files
-  std::string leader_store, leader_trust;       // URLs, a file
-  double ttl = 1.5;                             // seconds
-  std::string preset, labels;                   // of pictures: a name, a file
-  int threads = 0;                              // batches at a time; 0: one per core
+  std::string grpc = {};
+  std::string keys = {}, tls_certificates = {}, tls_key = {};  // files
+  std::string leader_store = {}, leader_trust = {};            // URLs, a file
+  double ttl = 1.5;                                            // seconds
+  std::string preset = {}, labels = {};                        // of pictures: a name, a file
+  int threads = 0;                                             // batches at a time; 0: one per core
   int64_t max_batch = 0;
   int64_t max_waiting = 1024;
   int64_t max_wait_ms = 1000;
@@ -39,7 +39,7 @@ struct Settings {
   int64_t max_connections = 512;
   int64_t max_body_mb = 64;
   bool triton_metrics = false;
-  std::string version;  // of the program
+  std::string version = {};  // of the program
   // Called with a line for people: warnings, and who leads.
   std::function<void(const std::string& line)> log = [](const std::string&) {};
 
