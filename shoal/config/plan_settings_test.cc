@@ -7,6 +7,33 @@
 namespace shoal::config {
 namespace {
 
+PlanSettings of(const std::string& objective, const std::string& split) {
+  PlanSettings settings;
+  settings.objective = objective;
+  settings.split = split;
+  return settings;
+}
+
+PlanSettings exclusive_on(const std::string& network) {
+  PlanSettings settings;
+  settings.network = network;
+  settings.exclusive = true;
+  return settings;
+}
+
+PlanSettings verified(const std::string& objective, int survive) {
+  PlanSettings settings = of(objective, "any");
+  settings.survive = survive;
+  settings.verify = 10;
+  return settings;
+}
+
+PlanSettings searched(const std::string& search) {
+  PlanSettings settings;
+  settings.search = search;
+  return settings;
+}
+
 TEST(PlanSettings, AreThePlannersDefaults) {
   const plan::PlanOptions options = PlanSettings().options();
   EXPECT_TRUE(PlanSettings().check().ok());
@@ -19,27 +46,24 @@ TEST(PlanSettings, AreThePlannersDefaults) {
 
 TEST(PlanSettings, RefuseWhatDoesNotGoTogether) {
   for (const PlanSettings& settings :
-       {PlanSettings{.split = "stages"}, PlanSettings{.objective = "throughput", .split = "rows"},
-        PlanSettings{.network = "mpi", .exclusive = true}, PlanSettings{.verify = 10},
-        PlanSettings{.objective = "throughput", .survive = 1, .verify = 10}}) {
+       {of("latency", "stages"), of("throughput", "rows"), exclusive_on("mpi"),
+        verified("latency", 0), verified("throughput", 1)}) {
     EXPECT_EQ(settings.check().code(), Code::kInvalidArgument);
   }
   for (const PlanSettings& settings :
-       {PlanSettings{.objective = "throughput", .split = "stages"},
-        PlanSettings{.objective = "throughput", .split = "none"}, PlanSettings{.split = "rows"},
-        PlanSettings{.network = "own", .exclusive = true},
-        PlanSettings{.survive = 1, .verify = 10}}) {
+       {of("throughput", "stages"), of("throughput", "none"), of("latency", "rows"),
+        exclusive_on("own"), verified("latency", 1)}) {
     EXPECT_TRUE(settings.check().ok());
   }
 }
 
 TEST(PlanSettings, OfStreamsChooseStagesOrReplicas) {
-  const PlanSettings stages{.objective = "throughput", .split = "stages"};
+  const PlanSettings stages = of("throughput", "stages");
   EXPECT_TRUE(stages.stream_options().stages);
   EXPECT_FALSE(stages.stream_options().replicas);
   EXPECT_TRUE(stages.is_forced());
   EXPECT_FALSE(stages.options().forced) << "no cut of a value";
-  const PlanSettings none{.objective = "throughput", .split = "none"};
+  const PlanSettings none = of("throughput", "none");
   EXPECT_FALSE(none.stream_options().stages || none.stream_options().replicas || none.is_forced());
 }
 
@@ -49,8 +73,8 @@ TEST(PlanSettings, SearchByLevelsWhereAskedOrLarge) {
   };
   EXPECT_FALSE(PlanSettings().is_by_levels(cluster(4), {}));
   EXPECT_TRUE(PlanSettings().is_by_levels(cluster(100), {}));
-  EXPECT_FALSE(PlanSettings{.search = "flat"}.is_by_levels(cluster(100), {}));
-  EXPECT_TRUE(PlanSettings{.search = "levels"}.is_by_levels(cluster(4), {}));
+  EXPECT_FALSE(searched("flat").is_by_levels(cluster(100), {}));
+  EXPECT_TRUE(searched("levels").is_by_levels(cluster(4), {}));
 }
 
 TEST(Networks, HaveNames) {

@@ -17,9 +17,14 @@ TEST(GpuNames, SayWhetherTheyHavePrecisions) {
 }
 
 TEST(GpuRegistry, FindsDevicesOfAllApis) {
-  register_kind({.name = "b", .find = [] { return std::vector<Json>{{{"x", 1}}, {{"x", 2}}}; }});
-  register_kind({.name = "a", .find = [] { return std::vector<Json>{{{"x", 0}}}; }});
-  register_kind({.name = "none", .find = [] { return std::vector<Json>(); }});
+  register_kind({.name = "b",
+                 .find =
+                     [] {
+                       return std::vector<Json>{{{"x", 1}}, {{"x", 2}}};
+                     },
+                 .make = {}});
+  register_kind({.name = "a", .find = [] { return std::vector<Json>{{{"x", 0}}}; }, .make = {}});
+  register_kind({.name = "none", .find = [] { return std::vector<Json>(); }, .make = {}});
   const std::vector<FoundGpu> all = found_gpus();
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0].name, "a:0");
