@@ -8,15 +8,13 @@
 #include "cli.h"
 #include "facts.h"
 #include "shoal/config/schedule_files.h"
-#include "shoal/schedule/days.h"
+#include "shoal/schedule/facts.h"
 #include "train/build_catalog.h"
 
 namespace shoal::cli {
 namespace {
 
 using schedule::DaysReport;
-using schedule::Option;
-using schedule::Task;
 
 constexpr const char* kListExamples = R"(
 Examples:
@@ -58,31 +56,6 @@ Result<DaysReport> run_days(const Flags& flags, const schedule::Catalog& catalog
   return days;
 }
 
-std::vector<Fact> facts_of(const DaysReport& days) {
-  char hash[17];
-  std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(days.log_hash));
-  return {{"days", days.days, "days"},
-          {"requests", days.requests, "requests"},
-          {"answered", days.answered, "answered"},
-          {"dropped", days.dropped},
-          {"missed", days.missed},
-          {"mean_accuracy", days.mean_accuracy, "accuracy", 4},
-          {"lp_bound", days.bound, "bound", 4},
-          {"lp_bound_free_paging", days.free_bound},
-          {"mean_ratio", days.mean_ratio},
-          {"worst_ratio", days.worst_ratio},
-          {"worst_ratio_free_paging", days.worst_free_ratio},
-          {"joules", days.joules, "J a day", 1},
-          {"dollars", days.dollars, "$ a day", 4},
-          {"page_ins", days.page_ins, "page-ins"},
-          {"violations", days.violations, "violations"},
-          {"decision_us_p50", days.decision_us.quantile(0.5)},
-          {"decision_us_p99", days.decision_us.quantile(0.99), "us p99", 1},
-          {"plan_us_p99", days.plan_us.quantile(0.99)},
-          {"plans", days.plan_us.count()},
-          {"log_hash", std::string(hash)}};
-}
-
 Outcome outcome_of(const DaysReport& days) {
   if (days.violations == 0) return {};
   return {Exit::kAccuracy, std::to_string(days.violations) + " violations of budgets"};
@@ -108,46 +81,17 @@ Outcome simulate(const Flags& flags) {
   return outcome_of(read.days);
 }
 
-Json json_of(const Option& option) {
-  return {{"variant", option.variant},   {"place", name_of(option.place)},
-          {"accuracy", option.accuracy}, {"ms", option.ms},
-          {"joules", option.joules},     {"dollars", option.dollars},
-          {"bytes", option.bytes}};
-}
-
-// The options of all tasks, for a table and as JSON; with `days`, those that answered, and how
-// often.
-Json list_options(const schedule::Catalog& catalog, const DaysReport* days, Table& table) {
-  Json tasks = Json::array();
-  for (size_t t = 0; t < catalog.tasks.size(); ++t) {
-    const Task& task = catalog.tasks[t];
-    Json options = Json::array();
-    for (size_t i = 0; i < task.options.size(); ++i) {
-      if (days != nullptr && !days->answers[t].contains(i)) continue;
-      const Option& option = task.options[i];
-      Json one = json_of(option);
-      if (days != nullptr) one["answers"] = days->answers[t].at(i);
-      options.push_back(std::move(one));
-      table.add(
-          {task.name, option.variant, name_of(option.place), fixed(option.accuracy, 4),
-           fixed(option.ms, 2), fixed(option.joules, 4),
-           days != nullptr ? std::to_string(days->answers[t].at(i)) : in_bytes(option.bytes)});
-    }
-    tasks.push_back({{"task", task.name}, {"options", std::move(options)}});
-  }
-  return tasks;
-}
-
 // One day, and how often each variant answers.
 Outcome schedule_day(const Flags& flags) {
   SHOAL_OR_EXIT(const Read read, Exit::kUsage, read_and_run(flags));
-  Table table({"task", "variant", "place", "accuracy", "ms", "J", "answers"});
-  Json result = object_of(facts_of(read.days));
-  result["tasks"] = list_options(read.catalog, &read.days, table);
   if (flags.json) {
+    Json result = object_of(facts_of(read.days));
+    result["tasks"] = tasks_json(read.catalog, &read.days);
     print_json(result);
   } else {
-    table.print();
+    table_of(option_rows(read.catalog, &read.days),
+             {"task", "variant", "place", "accuracy", "ms", "J", "answers"})
+        .print();
     std::printf("\n");
     print_facts(facts_of(read.days), false);
   }
@@ -156,9 +100,12 @@ Outcome schedule_day(const Flags& flags) {
 
 Outcome list(const Flags& flags) {
   SHOAL_OR_EXIT(const schedule::Catalog catalog, Exit::kUsage, config::read_tasks(flags.catalog));
-  Table table({"task", "variant", "place", "accuracy", "ms", "J", "memory"});
-  const Json tasks = list_options(catalog, nullptr, table);
-  flags.json ? print_json(Json({{"tasks", tasks}})) : table.print();
+  if (flags.json) {
+    print_json({{"tasks", tasks_json(catalog)}});
+  } else {
+    table_of(option_rows(catalog), {"task", "variant", "place", "accuracy", "ms", "J", "memory"})
+        .print();
+  }
   return {};
 }
 

@@ -8,13 +8,12 @@
 #include "model.h"
 #include "preprocess_flags.h"
 #include "progress.h"
-#include "shoal/compress/methods.h"
+#include "shoal/compress/facts.h"
 #include "shoal/devices/devices.h"
 #include "shoal/fit/calibration_files.h"
 #include "shoal/onnx/export.h"
 #include "shoal/onnx/sparse_storage.h"
 #include "shoal/passes/passes.h"
-#include "table.h"
 
 namespace shoal::cli {
 namespace {
@@ -62,25 +61,11 @@ Outcome write(const ConvertFlags& flags, const Graph& graph,
 
 void report(const ConvertFlags& flags, const compress::Compressed& result, size_t examples) {
   std::error_code unknown;
-  const auto bytes = static_cast<long long>(std::filesystem::file_size(flags.output, unknown));
-  if (flags.json) {
-    const Json facts = {{"output", flags.output},
-                        {"bytes", bytes},
-                        {"examples", examples},
-                        {std::string(flags.method->parts), result.parts},
-                        {"compressed", result.compressed},
-                        {"left", result.left},
-                        {"notes", result.notes}};
-    print_json(facts);
-  } else {
-    std::fprintf(stderr, "%s: %zu of %zu %s by %s, %zu examples seen, %s\n", flags.output.c_str(),
-                 result.compressed, result.parts, std::string(flags.method->parts).c_str(),
-                 std::string(flags.method->name).c_str(), examples, in_bytes(bytes).c_str());
-    for (const std::string& note : result.notes) std::fprintf(stderr, "%s\n", note.c_str());
-    for (const std::string& name : result.left) {
-      std::fprintf(stderr, "stays as it was: %s\n", name.c_str());
-    }
-  }
+  const compress::WrittenFile file{
+      flags.output, static_cast<int64_t>(std::filesystem::file_size(flags.output, unknown)),
+      examples};
+  if (flags.json) return print_json(to_json(result, *flags.method, file));
+  std::fputs(text_of(result, *flags.method, file).c_str(), stderr);
 }
 
 Result<compress::CalibrationData> examples_for(const ConvertFlags& flags, const Graph& graph) {

@@ -2,19 +2,21 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <numeric>
+#include <optional>
 #include <string_view>
 
 #include "eval_flags.h"
 #include "exit_codes.h"
 #include "facts.h"
-#include "precision.h"
 #include "progress.h"
+#include "shoal/base/seconds_since.h"
 #include "shoal/data/dataset.h"
 #include "shoal/detect/detector.h"
-#include "shoal/exits/evaluate_exits.h"
+#include "shoal/detect/precision_facts.h"
+#include "shoal/exits/evaluation_facts.h"
 #include "shoal/exits/exit_words.h"
-#include "shoal/fit/evaluation.h"
+#include "shoal/fit/evaluation_facts.h"
+#include "shoal/gpu/registry.h"
 
 namespace shoal::cli {
 namespace {
@@ -31,54 +33,29 @@ Examples:
   shoal eval yolox.onnx --task track --data street.mp4 --format mot --truth gt.txt
   shoal eval yolox.onnx --task gate --data street.mp4 --format video     what --gate auto would skip)";
 
-double images_per_s(const fit::Evaluation& answers, double seconds) {
-  return static_cast<double>(answers.images()) / seconds;
+// What a result prints; `more` is what the two functions take between the result and the seconds.
+Json json_of(const fit::Evaluation& result, double seconds) {
+  return object_of(facts_of(result, seconds));
 }
 
-std::vector<Fact> accuracy_facts(const fit::Evaluation& answers, double seconds) {
-  return {{"images", answers.images(), "images"},
-          {"top1", answers.top1(), "top-1", 2, " %"},
-          {"top5", answers.top5(), "top-5", 2, " %"},
-          {"images_per_s", images_per_s(answers, seconds), "images/s", 1},
-          {"with_nan", answers.with_nan()}};
-}
-
-Json to_json(const fit::Evaluation& answers, double seconds) {
-  return object_of(accuracy_facts(answers, seconds));
-}
-
-// With what choose_precision() says.
-Json to_json(const fit::Evaluation& answers, const AutomaticPrecision& chosen, double seconds) {
-  Json object = to_json(answers, seconds);
-  object.update(facts_of(chosen));
+Json json_of(const fit::Evaluation& result, const AutomaticPrecision& chosen, double seconds) {
+  Json object = json_of(result, seconds);
+  object.update(to_json(chosen));
   return object;
 }
 
-Json to_json(const exits::ExitsEvaluation& result, const exits::Runner& runner, double seconds) {
-  const auto& macs = runner.stage_macs();
-  Json object = to_json(result.answers, seconds);
-  object["mean_macs"] = result.figures.mean_macs;
-  object["macs"] = std::accumulate(macs.begin(), macs.end(), int64_t{0});
-  object["exit_share"] = result.figures.share;
-  object["exit_precision"] = result.figures.precision;
-  return object;
+Json json_of(const exits::ExitsEvaluation& result, const exits::Runner& runner, double seconds) {
+  return to_json(result, runner, seconds);
 }
 
 void print_table(const exits::ExitsEvaluation& result, const exits::Runner& runner,
                  double seconds) {
-  const exits::Figures& figures = result.figures;
-  Table table({"exit", "answers", "precision"});
-  for (size_t i = 0; i < runner.stage_macs().size(); ++i) {
-    table.add({i < runner.exits().size() ? runner.exits()[i].at : "the last",
-               fixed(100 * figures.share[i], 1) + " %", fixed(figures.precision[i], 2) + " %"});
-  }
-  table.print();
-  std::printf("all: top-1 %.2f %%, %.3f M MACs per image, %.1f images/s\n", result.answers.top1(),
-              figures.mean_macs / 1e6, images_per_s(result.answers, seconds));
+  table_of(rows_of(result, runner)).print();
+  std::fputs(summary_text(result, seconds).c_str(), stdout);
 }
 
 void print_table(const fit::Evaluation& result, double seconds) {
-  print_facts(accuracy_facts(result, seconds), false);
+  print_facts(facts_of(result, seconds), false);
 }
 
 void print_table(const fit::Evaluation& result, const AutomaticPrecision& chosen, double seconds) {
@@ -89,8 +66,7 @@ void print_table(const fit::Evaluation& result, const AutomaticPrecision& chosen
 const fit::Evaluation& answers_of(const fit::Evaluation& result) { return result; }
 const fit::Evaluation& answers_of(const exits::ExitsEvaluation& result) { return result.answers; }
 
-// Evaluates with the options of the flags, and prints. `more` is what to_json() and print_table()
-// take between the result and the seconds.
+// Evaluates with the options of the flags, and prints.
 template <class Evaluate, class... More>
 Outcome evaluate_and_print(const EvalFlags& flags, const Dataset& data, Preprocess how,
                            Evaluate evaluate, const More&... more) {
@@ -101,10 +77,9 @@ Outcome evaluate_and_print(const EvalFlags& flags, const Dataset& data, Preproce
                                       .limit = flags.limit,
                                       .batch = flags.batch,
                                       .progress = [&line](size_t done, size_t) { line.at(done); }});
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
   if (!result.ok()) return fail(Doing::kUseData, result.status());
-  flags.json ? print_json(to_json(*result, more..., seconds))
+  flags.json ? print_json(json_of(*result, more..., seconds))
              : print_table(*result, more..., seconds);
   const fit::Evaluation& answers = answers_of(*result);
   if (answers.with_nan() > 0) {
@@ -141,7 +116,7 @@ Outcome evaluate_automatic(const EvalFlags& flags, const Dataset& data, const Pr
     return answers.top1() / 100;
   };
   SHOAL_OR_EXIT(const AutomaticPrecision found, Exit::kDevice,
-                choose_precision(with_precision(flags.model.device), flags.budget / 100, {},
+                choose_precision(gpu::with_precision(flags.model.device), flags.budget / 100, {},
                                  open_on, accuracy));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *found.device));
   return evaluate_and_print(
@@ -162,16 +137,12 @@ Outcome evaluate_detector(const EvalFlags& flags) {
                                     if (!bar) bar.emplace("images", total);
                                     bar->at(done, "");
                                   }}));
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds = seconds_since(begin);
   bar.reset();
   const std::string head(detect::name_of(detector.head().kind));
   if (flags.json) {
-    const Json json = {{"map50", precision.map50()},
-                       {"map", precision.map()},
-                       {"images", precision.images()},
-                       {"head", head},
-                       {"images_per_s", static_cast<double>(precision.images()) / seconds}};
+    Json json = to_json(precision, seconds);
+    json["head"] = head;
     print_json(json);
   } else {
     std::printf("%zu images, head %s: mAP 50 %.2f %%, mAP %.2f %%\n", precision.images(),
@@ -199,7 +170,7 @@ Outcome evaluate(const EvalFlags& flags) {
   if (known) return flags.task == "track" ? evaluate_tracks(flags) : evaluate_gate(flags);
   SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
   SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
-  if (flags.precision == "auto" && !has_precisions(flags.model.device)) {
+  if (flags.precision == "auto" && !gpu::has_precisions(flags.model.device)) {
     return {Exit::kUsage, "--precision auto is for --device opencl:N or vulkan:N"};
   }
   if (flags.precision == "auto") return evaluate_automatic(flags, *data, how);

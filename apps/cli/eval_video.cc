@@ -1,13 +1,12 @@
 #include <cstdio>
 #include <optional>
 
-#include "apps/flags/json.h"
 #include "eval_flags.h"
+#include "facts.h"
 #include "progress.h"
-#include "shoal/watch/evaluation.h"
+#include "shoal/watch/facts.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
-#include "table.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {
@@ -52,15 +51,6 @@ Outcome evaluate_and_print(const EvalFlags& flags, Evaluate evaluate, Print prin
   return {};
 }
 
-Json to_json(const track::MotMetrics& one) {
-  return {{"mota", one.mota()},
-          {"idf1", one.idf1()},
-          {"motp", one.motp()},
-          {"misses", one.misses()},
-          {"false_alarms", one.false_alarms()},
-          {"switches", one.switches()}};
-}
-
 }  // namespace
 
 Outcome evaluate_tracks(const EvalFlags& flags) {
@@ -77,23 +67,7 @@ Outcome evaluate_tracks(const EvalFlags& flags) {
         return watch::evaluate_tracking(detector, source, truth, flags.label, options);
       },
       [&](const watch::TrackEvaluation& result) {
-        if (flags.json) {
-          Json json = to_json(result.two_scores);
-          json["frames"] = result.plain.frames();
-          json["truths"] = result.plain.truths();
-          json["plain"] = to_json(result.plain);
-          print_json(json);
-          return;
-        }
-        Table table({"association", "MOTA", "IDF1", "MOTP", "misses", "false alarms", "switches"});
-        const auto add = [&](const char* name, const track::MotMetrics& one) {
-          table.add({name, fixed(one.mota(), 2) + " %", fixed(one.idf1(), 2) + " %",
-                     fixed(one.motp(), 2) + " %", std::to_string(one.misses()),
-                     std::to_string(one.false_alarms()), std::to_string(one.switches())});
-        };
-        add("two scores, filter", result.two_scores);
-        add("plain overlap", result.plain);
-        table.print();
+        flags.json ? print_json(to_json(result)) : table_of(rows_of(result)).print();
       });
 }
 
@@ -104,23 +78,10 @@ Outcome evaluate_gate(const EvalFlags& flags) {
         return watch::evaluate_gate(detector, source, {}, options);
       },
       [&](const watch::GateEvaluation& result) {
-        const double share = result.frames == 0 ? 0
-                                                : static_cast<double>(result.skipped) /
-                                                      static_cast<double>(result.frames);
-        if (flags.json) {
-          const Json json = {{"frames", result.frames},
-                             {"skipped", result.skipped},
-                             {"skipped_share", share},
-                             {"f1", result.agreement.f1()},
-                             {"frames_alike", result.frames_alike},
-                             {"gate_ms_p50", result.gate_ms_p50},
-                             {"gate_ms_p99", result.gate_ms_p99}};
-          print_json(json);
-          return;
-        }
+        if (flags.json) return print_json(to_json(result));
         std::printf(
             "%zu frames, %.1f %% not looked at; F1 with a look at each %.4f; gate %.3f ms\n",
-            result.frames, 100 * share, result.agreement.f1(), result.gate_ms_p50);
+            result.frames, 100 * result.skipped_share(), result.agreement.f1(), result.gate_ms_p50);
       });
 }
 

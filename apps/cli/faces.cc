@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "apps/flags/json.h"
+#include "facts.h"
 #include "model.h"
 #include "progress.h"
 #include "shoal/base/printable.h"
 #include "shoal/faces/database.h"
 #include "shoal/faces/face_networks.h"
+#include "shoal/faces/facts.h"
 #include "shoal/watch/open_source.h"
-#include "table.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {
@@ -112,44 +112,11 @@ Outcome forget(const FacesFlags& flags) {
 Outcome list(const FacesFlags& flags) {
   SHOAL_OR_EXIT(const faces::FaceDatabase database, Exit::kUsage, faces::load_database(flags.db));
   if (flags.json) {
-    Json people = Json::array();
-    for (const faces::Person& one : database.people()) {
-      people.push_back({{"name", one.name}, {"faces", one.faces}});
-    }
-    const Json json = {{"people", people}, {"threshold", database.threshold()}};
-    print_json(json);
-    return {};
+    print_json(to_json(database));
+  } else {
+    table_of(people_rows(database), {"name", "faces"}).print();
   }
-  Table table({"name", "faces"});
-  for (const faces::Person& one : database.people()) {
-    table.add({printable(one.name), std::to_string(one.faces)});
-  }
-  table.print();
   return {};
-}
-
-Json to_json(const faces::CascadeFigures& figures, const std::vector<double>& thresholds) {
-  return {{"answers", figures.answers}, {"thresholds", thresholds},
-          {"lessons", figures.lessons}, {"checked", figures.checked},
-          {"wrong", figures.wrong},     {"macs_share", 1 / figures.speedup()}};
-}
-
-void print_face(const FacesFlags& flags, const std::string& image, const faces::FoundFace& face,
-                const faces::FaceAnswer& answer) {
-  const detect::Box& box = face.detection.box;
-  if (!flags.json) {
-    const std::string name = answer.person ? printable(*answer.person) : "unknown";
-    std::printf("%s: %s, distance %.3f, at %.0f,%.0f, %.0f x %.0f\n", image.c_str(), name.c_str(),
-                answer.distance, double{box.left}, double{box.top}, double{box.width()},
-                double{box.height()});
-    return;
-  }
-  Json json = {{"image", image},      {"distance", answer.distance},
-               {"exit", answer.exit}, {"x", box.left},
-               {"y", box.top},        {"w", box.width()},
-               {"h", box.height()},   {"score", face.detection.score}};
-  json["person"] = answer.person ? Json(*answer.person) : Json(nullptr);
-  print_json(json);
 }
 
 Outcome who(const FacesFlags& flags) {
@@ -168,7 +135,12 @@ Outcome who(const FacesFlags& flags) {
       SHOAL_OR_EXIT(const auto found, Exit::kDevice, reader.faces((*frame)->image));
       for (const faces::FoundFace& face : found) {
         SHOAL_OR_EXIT(const faces::FaceAnswer answer, Exit::kDevice, recogniser.who(face.image));
-        print_face(flags, (*frame)->name, face, answer);
+        const std::string& image = (*frame)->name;
+        if (flags.json) {
+          print_json(to_json(image, face, answer));
+        } else {
+          std::fputs(text_of(image, face, answer).c_str(), stdout);
+        }
       }
     }
   }
@@ -177,22 +149,15 @@ Outcome who(const FacesFlags& flags) {
   return {};
 }
 
-double percent(size_t part, size_t whole) {
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
 Outcome evaluate(const FacesFlags& flags) {
   SHOAL_OR_EXIT(Networks networks, Exit::kModel, open_networks(flags));
   const faces::FaceReader reader = networks.reader(flags);
-  Json json;
+  Json json = Json::object();
   if (!flags.pairs.empty()) {
     SHOAL_OR_EXIT(const auto names, Exit::kUsage, faces::read_pairs(flags.pairs));
     SHOAL_OR_EXIT(const auto pairs, Exit::kUsage,
                   faces::measure_pairs(reader, names, flags.images));
-    json["pairs"] = pairs.size();
-    json["accuracy"] = 100 * faces::accuracy_at(pairs, flags.threshold);
-    json["cross_validated"] = 100 * faces::cross_validated(pairs, 10);
-    json["best_threshold"] = faces::best_threshold(pairs);
+    json = to_json(pairs, flags.threshold);
   }
   faces::FaceDatabase database(networks.number);
   if (const Status set = database.set_threshold(flags.threshold); !set.ok()) {
@@ -206,11 +171,7 @@ Outcome evaluate(const FacesFlags& flags) {
   SHOAL_OR_EXIT(const faces::Identification result, Exit::kUsage,
                 faces::identify(reader, flags.images, database,
                                 {cascade_options(flags), flags.burst, flags.seed, progress}));
-  json["people"] = result.people;
-  json["faces"] = result.faces;
-  json["identified"] = percent(result.right, result.faces);
-  json["identified_alone"] = percent(result.right_alone, result.faces);
-  json["cascade"] = to_json(result.figures, result.thresholds);
+  json.update(to_json(result));
   std::printf("%s\n", flags.json ? json.dump().c_str() : json.dump(2).c_str());
   return {};
 }

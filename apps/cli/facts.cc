@@ -2,23 +2,26 @@
 
 namespace shoal::cli {
 
-Json object_of(const std::vector<Fact>& facts) {
-  Json object = Json::object();
-  for (const Fact& fact : facts) object[fact.name] = fact.value;
-  return object;
-}
-
-void print_facts(const std::vector<Fact>& facts, bool json) {
-  if (json) return print_json(object_of(facts));
-  std::vector<std::string> columns, cells;
-  for (const Fact& fact : facts) {
-    if (fact.column.empty()) continue;
-    columns.push_back(fact.column);
-    cells.push_back(fact.cell);
+Table table_of(const std::vector<Facts>& rows, std::vector<std::string> columns) {
+  if (!rows.empty()) {
+    columns.clear();
+    for (const Fact& fact : rows[0]) {
+      if (!fact.column.empty()) columns.push_back(fact.column);
+    }
   }
   Table table(std::move(columns));
-  table.add(std::move(cells));
-  table.print();
+  for (const Facts& row : rows) {
+    std::vector<std::string> cells;
+    for (const Fact& fact : row) {
+      if (!fact.column.empty()) cells.push_back(fact.cell);
+    }
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+void print_facts(const Facts& facts, bool json) {
+  json ? print_json(object_of(facts)) : table_of({facts}).print();
 }
 
 }  // namespace shoal::cli

@@ -1,14 +1,12 @@
 // shoal inspect: what is in a model and what it costs, without running it.
 #include <cstdio>
-#include <map>
 
-#include "apps/flags/json.h"
 #include "cli.h"
+#include "facts.h"
 #include "model.h"
-#include "shoal/device/memory_plan.h"
 #include "shoal/graph/text.h"
+#include "shoal/models/graph_facts.h"
 #include "shoal/passes/passes.h"
-#include "table.h"
 
 namespace shoal::cli {
 namespace {
@@ -31,66 +29,15 @@ struct InspectFlags {
   bool show_passes = false;
 };
 
-// The caller's tensors count too: they are there from the first step to the last.
-int64_t peak_of(const MemoryPlan& plan) { return plan.arena_bytes + plan.caller_bytes; }
-int64_t bound_of(const MemoryPlan& plan) { return plan.live_bytes + plan.caller_bytes; }
-
-void print_table(const Graph& graph, const MemoryPlan& memory) {
-  Table table({"node", "operator", "output", "parameters", "MACs", "memory"});
-  int64_t total_macs = 0;
-  for (const Node& node : graph.nodes()) {
-    const TensorType& type = graph[node.outputs[0]].type;
-    const int64_t node_macs = macs(graph, node), weights = parameters(graph, node);
-    total_macs += node_macs;
-    table.add({node.name.empty() ? graph[node.outputs[0]].name : node.name,
-               std::string(node.op->name), to_string(type), weights > 0 ? with_commas(weights) : "",
-               node_macs > 0 ? with_commas(node_macs) : "",
-               in_bytes(static_cast<long long>(type.bytes()))});
-  }
+void print_table(const Graph& graph, const ActivationBytes& memory) {
+  Table table =
+      table_of(node_rows(graph), {"node", "operator", "output", "parameters", "MACs", "memory"});
   table.add_rule();
   table.add({std::to_string(graph.nodes().size()) + " nodes", "", "",
-             with_commas(parameters(graph)), with_commas(total_macs), in_bytes(peak_of(memory))});
+             with_commas(parameters(graph)), with_commas(total_macs(graph)),
+             in_bytes(memory.peak)});
   table.print();
-  for (ValueId id : graph.inputs()) {
-    std::printf("input   %s %s\n", graph[id].name.c_str(), to_string(graph[id].type).c_str());
-  }
-  for (ValueId id : graph.outputs()) {
-    std::printf("output  %s %s\n", graph[id].name.c_str(), to_string(graph[id].type).c_str());
-  }
-  std::printf("memory  %s planned for activations, %s at least\n",
-              in_bytes(peak_of(memory)).c_str(), in_bytes(bound_of(memory)).c_str());
-}
-
-void print_graph(const Graph& graph, const MemoryPlan& memory) {
-  std::map<std::string, size_t> operators;
-  Json nodes = Json::array();
-  int64_t total_macs = 0;
-  for (const Node& node : graph.nodes()) {
-    const std::string op(node.op->name);
-    ++operators[op];
-    total_macs += macs(graph, node);
-    nodes.push_back({{"name", place_of(graph, node)},
-                     {"operator", op},
-                     {"output", to_string(graph[node.outputs[0]].type)},
-                     {"macs", macs(graph, node)},
-                     {"parameters", parameters(graph, node)}});
-  }
-  auto values = [&](std::span<const ValueId> ids) {
-    Json list = Json::array();
-    for (ValueId id : ids) {
-      list.push_back({{"name", graph[id].name}, {"type", to_string(graph[id].type)}});
-    }
-    return list;
-  };
-  const Json result = {{"parameters", parameters(graph)},
-                       {"macs", total_macs},
-                       {"peak_activation_bytes", peak_of(memory)},
-                       {"lower_bound_bytes", bound_of(memory)},
-                       {"operators", operators},
-                       {"inputs", values(graph.inputs())},
-                       {"outputs", values(graph.outputs())},
-                       {"nodes", nodes}};
-  print_json(result);
+  std::fputs(values_text(graph, memory).c_str(), stdout);
 }
 
 void print_passes(const std::vector<passes::Report>& reports) {
@@ -117,11 +64,11 @@ Outcome inspect(const InspectFlags& flags) {
   }
   // Memory is that of the graph that runs, whichever is shown.
   const Graph& graph = flags.optimized ? optimized : loaded.graph;
-  const MemoryPlan memory = plan_memory(optimized);
+  const ActivationBytes memory = activation_bytes(optimized);
   if (flags.text) {
     std::printf("%s", to_text(graph).c_str());
   } else if (flags.json) {
-    print_graph(graph, memory);
+    print_json(to_json(graph, memory));
   } else {
     print_table(graph, memory);
   }

@@ -1,11 +1,10 @@
 // shoal load: clients for a server.
-#include "shoal/serve/http/load.h"
-
 #include <sstream>
 
 #include "cli.h"
 #include "facts.h"
 #include "shoal/net/text_file.h"
+#include "shoal/serve/http/load_facts.h"
 
 namespace shoal::cli {
 namespace {
@@ -23,23 +22,6 @@ struct LoadFlags {
   double seconds = 5;
   bool json = false;
 };
-
-std::vector<Fact> facts_of(const serve::LoadResult& result, const LoadFlags& flags) {
-  const LatencyRecorder& answered = result.answered;
-  return {{"model", flags.options.model},
-          {"clients", flags.clients},
-          {"seconds", result.seconds},
-          {"answered", answered.count(), "answered"},
-          {"refused", result.refused.count(), "refused"},
-          {"failed", result.failed, "failed"},
-          {"answered_per_s", static_cast<double>(answered.count()) / result.seconds, "per s", 1},
-          {"mean_ms", answered.mean()},
-          {"p50_ms", answered.quantile(0.5), "p50 ms", 3},
-          {"p90_ms", answered.quantile(0.9), "p90 ms", 3},
-          {"p99_ms", answered.quantile(0.99), "p99 ms", 3},
-          {"max_ms", answered.max()},
-          {"refusal_p99_ms", result.refused.quantile(0.99)}};
-}
 
 // The first word of a file; nothing without one.
 Result<std::string> key_in(const std::string& path) {
@@ -59,7 +41,7 @@ Outcome load(LoadFlags& flags) {
     SHOAL_OR_EXIT(flags.options.trusted, Exit::kUsage, net::read_text(flags.trusted_file));
   }
   SHOAL_OR_EXIT(const serve::LoadResult result, Exit::kNetwork, serve::run_load(flags.options));
-  print_facts(facts_of(result, flags), flags.json);
+  print_facts(facts_of(result, flags.options), flags.json);
   if (result.failed == 0) return {};
   return {Exit::kNetwork,
           std::to_string(result.failed) + " requests failed, the first: " + result.first_failure};

@@ -9,6 +9,7 @@
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/devices/devices.h"
 #include "shoal/models/input_shapes.h"
+#include "shoal/passes/passes.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/watch/scene.h"
 #include "table.h"
@@ -111,6 +112,11 @@ Result<LoadedGraph> load_graph(const std::string& name, const std::vector<std::s
   SHOAL_ASSIGN(const InputShapes parsed, parse_input_shapes(shapes));
   SHOAL_ASSIGN(const Model model, open_model_with_warning(name));
   return model.graph(parsed);
+}
+
+Result<Graph> load_optimized(const std::string& name, const std::vector<std::string>& shapes) {
+  SHOAL_ASSIGN(const LoadedGraph loaded, load_graph(name, shapes));
+  return passes::optimize(loaded.graph);
 }
 
 Result<Session::Tensors> random_inputs(const Session& session,

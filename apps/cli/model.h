@@ -43,6 +43,8 @@ Outcome require_accuracy(double top1, double least);
 
 // With shapes as texts: "x=1x3x224x224".
 Result<LoadedGraph> load_graph(const std::string& model, const std::vector<std::string>& shapes);
+// The same after all passes.
+Result<Graph> load_optimized(const std::string& model, const std::vector<std::string>& shapes);
 Result<Session::Tensors> random_inputs(const Session& session,
                                        const std::vector<std::string>& shapes);
 

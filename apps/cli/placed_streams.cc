@@ -8,21 +8,6 @@
 #include "shoal/mqtt/reporter.h"
 
 namespace shoal::cli {
-namespace {
-
-void print(const placement::ClusterPlacer::Decision& made, const std::vector<std::string>& names) {
-  for (size_t i = 0; i < names.size(); ++i) {
-    const placement::Expected& one = made.placement.cameras[i];
-    if (made.workers[i].empty()) {
-      std::fprintf(stderr, "%s: %s\n", names[i].c_str(), one.why.c_str());
-      continue;
-    }
-    std::fprintf(stderr, "%s: on %s, %.1f frames/s and %.0f ms expected; %s\n", names[i].c_str(),
-                 made.workers[i].c_str(), one.rate, 1e3 * one.latency_seconds, one.why.c_str());
-  }
-}
-
-}  // namespace
 
 void PlaceFlags::add_to(Command& command) {
   command.add_setting(
@@ -67,7 +52,9 @@ Result<std::vector<std::unique_ptr<Device>>> PlacedStreams::open_devices(const P
                                                         const std::set<int>& workers) {
     const size_t before = placer->changes();
     std::vector<int> placed = placer->place(network, cluster, workers);
-    if (placer->changes() != before) print(placer->latest(), names);
+    if (placer->changes() != before) {
+      std::fputs(text_of(placer->latest(), names).c_str(), stderr);
+    }
     return placed;
   };
   return open_client_devices(flags, place, names_.size());
@@ -79,18 +66,6 @@ void PlacedStreams::note(const watch::FrameAnswer& answer) {
   const std::clock_t now = std::clock();
   const double seconds = static_cast<double>(now - std::exchange(last_, now)) / CLOCKS_PER_SEC;
   placer_->note(answer.source, answer.looked, seconds);
-}
-
-Json PlacedStreams::to_json(size_t stream) const {
-  const auto made = placer_->latest();
-  if (stream >= made.workers.size()) return {};
-  const placement::Expected& one = made.placement.cameras[stream];
-  return {{"network", made.workers[stream]},
-          {"expected_fps", one.rate},
-          {"expected_latency_ms", 1e3 * one.latency_seconds},
-          {"expected_joules", one.joules},
-          {"optimal", made.placement.optimal},
-          {"why", one.why}};
 }
 
 }  // namespace shoal::cli

@@ -4,12 +4,10 @@
 
 #include <ctime>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "apps/flags/flags.h"
-#include "apps/flags/json.h"
 #include "planning.h"
 #include "shoal/device/device.h"
 #include "shoal/placement/cluster_placer.h"
@@ -37,8 +35,8 @@ class PlacedStreams {
   // One call at a time.
   void note(const watch::FrameAnswer& answer);
 
-  // Where a stream is now, and what is expected of it.
-  Json to_json(size_t stream) const;
+  // Where streams are now, and what is expected of them.
+  placement::ClusterPlacer::Decision latest() const { return placer_->latest(); }
 
  private:
   const std::vector<std::string> names_;

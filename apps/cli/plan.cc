@@ -1,20 +1,19 @@
 // shoal plan: how a model would be spread over devices, and what that should bring.
 #include <cstdio>
+#include <list>
 
-#include "apps/flags/json.h"
 #include "cli.h"
+#include "facts.h"
+#include "model.h"
 #include "planning.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/search/comparison_facts.h"
+#include "shoal/plan/stream/stream_facts.h"
+#include "shoal/plan/tenants/tenants_facts.h"
 #include "shoal/report/plan_page.h"
-#include "streaming.h"
-#include "table.h"
-#include "tenants.h"
 
 namespace shoal::cli {
 namespace {
-
-using plan::Prediction;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -28,68 +27,24 @@ The devices need not be there: profiles of common ones are built in (docs/refere
 
 struct Flags {
   PlanFlags plan;
-  TenantFlags tenants;
+  std::vector<std::string> with;  // models beside the first
+  std::vector<double> rates;      // requests a second, of each model; empty: one for each
   std::string svg, html;
   bool json = false;
 };
 
-void print_segments(const Planned& planned) {
-  const Prediction& best = planned.best();
-  Table table({"nodes", "from", "to", "split", "compute ms", "received"});
-  for (size_t s = 0; s < best.plan().segments.size(); ++s) {
-    const plan::Segment& segment = best.plan().segments[s];
-    const auto nodes = best.graph().nodes();
-    int64_t received = 0;
-    for (const plan::Transfer& transfer : best.schedule().transfers) {
-      if (transfer.segment == s) received += bytes_of(best.graph(), transfer.piece);
-    }
-    table.add({std::to_string(segment.nodes.end - segment.nodes.begin),
-               place_of(best.graph(), nodes[segment.nodes.begin]),
-               place_of(best.graph(), nodes[segment.nodes.end - 1]), segment.split,
-               fixed(1e3 * best.timeline.longest_task(s), 1), in_bytes(received)});
-  }
-  table.print();
-}
-
-void print_workers(const Planned& planned) {
-  const Prediction& best = planned.best();
-  const auto memory =
-      memory_bytes(best.graph(), best.plan(), best.schedule(), planned.cluster.workers.size());
-  Table table({"worker", "name", "compute ms", "transfer ms", "memory"});
-  for (size_t w = 0; w < memory.size(); ++w) {
-    table.add({std::to_string(w), planned.cluster.workers[w].name,
-               fixed(1e3 * best.timeline.compute_seconds[w], 1),
-               fixed(1e3 * best.timeline.transfer_seconds[w], 1),
-               in_bytes(static_cast<long long>(memory[w]))});
-  }
-  table.print();
-}
-
 void print(const Planned& planned) {
-  const Prediction& best = planned.best();
-  print_segments(planned);
+  table_of(segment_rows(planned)).print();
   std::printf("\n");
-  print_workers(planned);
-  // Where workers repeat each other, nearly all is read more than once: there is no halo to speak
-  // of.
-  const std::string halos =
-      best.plan().survives > 0
-          ? ""
-          : ", " + in_bytes(halo_bytes(best.graph(), best.plan(), best.schedule())) +
-                " of them halos";
-  std::printf("\n%s: %s ms, %s times as fast as one worker (%s ms); %s travel%s\n",
-              best.name.c_str(), fixed(1e3 * best.timeline.seconds, 1).c_str(),
-              fixed(planned.speedup(), 2).c_str(),
-              fixed(1e3 * planned.single.timeline.seconds, 1).c_str(),
-              in_bytes(static_cast<long long>(best.timeline.wire_bytes)).c_str(), halos.c_str());
-  if (const std::string text = price_text(planned); !text.empty())
-    std::printf("%s\n", text.c_str());
-  for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
-    const Prediction& other = planned.plans[i];
-    std::printf("%s: %s ms: %s\n", other.name.c_str(),
-                fixed(1e3 * other.timeline.seconds, 1).c_str(), why_slower(planned, other).c_str());
-  }
-  std::printf("%s\n", advice_text(planned).c_str());
+  table_of(worker_rows(planned)).print();
+  std::printf("\n%s", summary_text(planned).c_str());
+}
+
+void print(const PlannedStream& planned) {
+  table_of(stage_rows(planned)).print();
+  std::printf("\n");
+  table_of(worker_rows(planned)).print();
+  std::printf("\n%s", summary_text(planned).c_str());
 }
 
 template <class Made>
@@ -105,18 +60,43 @@ Outcome show(const Flags& flags, const Made& planned) {
   return written.ok() ? Outcome{} : fail(Exit::kResources, written);
 }
 
-Outcome plan_stream(const Flags& flags, plan::ClusterProfile cluster) {
-  SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,
-                make_planned_stream(flags.plan, std::move(cluster)));
-  return show(flags, planned);
+// Several models on one cluster.
+Outcome plan_together(const Flags& flags) {
+  plan::Tenancy made{{flags.plan.model}, flags.rates};
+  made.models.insert(made.models.end(), flags.with.begin(), flags.with.end());
+  if (made.rates.empty()) made.rates.assign(made.models.size(), 1);
+  if (made.rates.size() != made.models.size()) {
+    return {Exit::kUsage, "--rates: there are " + std::to_string(made.models.size()) +
+                              " models, and " + std::to_string(made.rates.size()) + " rates"};
+  }
+  SHOAL_OR_EXIT(made.cluster, Exit::kUsage, make_cluster(flags.plan));
+  std::list<Graph> graphs;
+  std::vector<plan::Tenant> asked;
+  for (size_t i = 0; i < made.models.size(); ++i) {
+    SHOAL_OR_EXIT(graphs.emplace_back(), Exit::kModel,
+                  load_optimized(made.models[i], flags.plan.shapes));
+    asked.push_back({&graphs.back(), made.rates[i]});
+  }
+  SHOAL_OR_EXIT(made.plans, Exit::kResources,
+                plan_tenants(asked, made.cluster, {.excluded = flags.plan.excluded}));
+  if (flags.json) {
+    print_json(to_json(made));
+    return {};
+  }
+  table_of(model_rows(made)).print();
+  std::printf("\n");
+  table_of(worker_rows(made)).print();
+  return {};
 }
 
 Outcome plan_model(const Flags& flags) {
-  if (!flags.tenants.with.empty()) {
-    return plan_together(flags.plan, flags.tenants, flags.json);
-  }
+  if (!flags.with.empty()) return plan_together(flags);
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan));
-  if (flags.plan.is_stream()) return plan_stream(flags, std::move(cluster));
+  if (flags.plan.is_stream()) {
+    SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,
+                  make_planned_stream(flags.plan, std::move(cluster)));
+    return show(flags, planned);
+  }
   if (const Status status = check_survival(flags.plan, cluster); !status.ok()) {
     return fail(Exit::kUsage, status);
   }
@@ -131,7 +111,13 @@ void add_plan(Command& app, Action& action) {
       add_command(app, action, "plan", "Plan how to spread a model over several devices", kExamples,
                   plan_model);
   flags.plan.add_to(command);
-  flags.tenants.add_to(command);
+  Option* others = command.add_option(
+      "--with", flags.with, "Another model on the same workers, planned together; may be repeated");
+  command
+      .add_option("--rates", flags.rates, "Requests a second of each model, the first one first",
+                  in_range(1e-9, 1e9))
+      ->delimiter(',')
+      ->needs(others);
   command.add_option("--svg", flags.svg, "Write a picture: who computes and sends what when");
   command.add_option("--html", flags.html, "Write the picture as a page, with names on hover");
   command.add_flag("--json", flags.json, "Print one JSON object");

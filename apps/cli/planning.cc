@@ -1,34 +1,19 @@
 // Flags of plans, and the plans that they ask for. Searching is done by shoal/plan.
 #include "planning.h"
 
-#include <algorithm>
+#include <cstdio>
 
-#include "apps/flags/json.h"
 #include "model.h"
-#include "shoal/passes/passes.h"
-#include "shoal/plan/hierarchy/levels.h"
+#include "shoal/compress/calibration.h"
+#include "shoal/devices/devices.h"
 #include "shoal/plan/search/comparison_summary.h"
 #include "shoal/plan/search/plan_words.h"
+#include "shoal/plan/stream/stream_facts.h"
 
 namespace shoal::cli {
-namespace {
-
-constexpr std::array<std::string_view, 2> kStreamSplits = {"stages", "replicas"};
-
-bool splits_streams(const std::string& split) {
-  return std::ranges::find(kStreamSplits, split) != kStreamSplits.end();
-}
-
-// The devices of "board:cpu+opencl:0"; empty: it is another name.
-std::string_view board_of(std::string_view name) {
-  constexpr std::string_view kKind = "board:";
-  return name.starts_with(kKind) ? name.substr(kKind.size()) : std::string_view();
-}
-
-}  // namespace
 
 std::string_view PlanFlags::board() const {
-  return board_of(network.empty() ? cluster.device : network);
+  return config::board_in(network.empty() ? cluster.device : network);
 }
 
 void PlanFlags::add_to(Command& command) {
@@ -51,8 +36,7 @@ Option* PlanFlags::add_cluster_to(Command& command) {
                     "On the workers of this user's cluster, or of 'mpi', or on devices of this "
                     "machine together: 'board:cpu+opencl:0'")
           ->check([](const std::string& name) -> std::string {
-            const bool is_known = name == "own" || name == "mpi" || !board_of(name).empty();
-            return is_known ? "" : "it is own, mpi, or board:DEVICE+DEVICE";
+            return config::is_network_name(name) ? "" : "it is own, mpi, or board:DEVICE+DEVICE";
           });
   const FlagGroup there(command, "", option);
   there.add_flag("--exclusive", exclusive,
@@ -67,10 +51,14 @@ Option* PlanFlags::add_cluster_to(Command& command) {
 }
 
 void PlanFlags::add_split_to(const FlagGroup& group) {
-  std::vector<std::string> splits = plan::cut_names();
-  splits.insert(splits.begin(), "any");
-  splits.insert(splits.end(), kStreamSplits.begin(), kStreamSplits.end());
-  wire.add_to(group);
+  Option* format =
+      group.add_setting("--wire", wire, "What values travel as between workers, at the least",
+                        one_of(plan::wire_format_names()));
+  Option* allowed = group.add_option(
+      "--error", error, "What that may change, as a part of the answer's largest element",
+      in_range(0.0, 1.0));
+  format->needs(allowed);
+  allowed->needs(format);
   Option* survival = group.add_setting(
       "--survive", survive, "Answer though so many workers are lost in the middle of a request",
       in_range(0, 2));
@@ -82,37 +70,9 @@ void PlanFlags::add_split_to(const FlagGroup& group) {
   group.add_setting("--objective", objective, "One answer soon, or many a second",
                     one_of({"latency", "throughput"}));
   group.add_setting("--split", split, "Split this way wherever it can be done, for comparison",
-                    one_of(splits));
+                    one_of(config::split_names()));
   group.add_option("--fuse", fuse, "At most so many nodes between two exchanges; 0: any number");
   group.add_option("--exclude", excluded, "Workers not to be used, by number")->delimiter(',');
-}
-
-Status PlanFlags::check() const {
-  if (verify > 0 && (survive == 0 || is_stream())) {
-    return invalid("--verify compares what --survive makes redundant, for --objective latency");
-  }
-  const bool of_streams = splits_streams(split);
-  if (of_streams && !is_stream()) {
-    return invalid("--split: " + split + " is for --objective throughput");
-  }
-  if (is_stream() && !of_streams && split != "any" && split != "none") {
-    return invalid("--split: for --objective throughput it is stages, replicas, none or any");
-  }
-  if (exclusive && network != "own") {
-    return invalid("--exclusive: ranks of MPI, and devices of a board, serve nobody else");
-  }
-  return {};
-}
-
-plan::PlanOptions options_of(const PlanFlags& flags) {
-  plan::PlanOptions options;
-  options.excluded = flags.excluded;
-  if (flags.fuse > 0) options.most_nodes = flags.fuse;
-  options.wire = flags.wire.options();
-  options.survive = flags.survive;
-  options.wait_seconds = flags.wait_ms / 1e3;
-  if (flags.split != "any" && !splits_streams(flags.split)) plan::force_cut(flags.split, options);
-  return options;
 }
 
 Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster) {
@@ -129,23 +89,33 @@ Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluste
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of) {
-  return make_planned(flags, options_of(flags), profile_of);
+  return make_planned(flags, flags.options(), profile_of);
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::PlanOptions options,
                              const ProfileOf& profile_of) {
-  SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
-  SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
+  SHOAL_ASSIGN(const Graph graph, load_optimized(flags.model, flags.shapes));
   SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
   if (options.wire.smallest == plan::WireFormat::kI8) {
-    SHOAL_ASSIGN(options.wire.largest, largest_values(graph, flags.local_device));
+    std::fprintf(stderr,
+                 "shoal: int8 ranges are those of a random input, good for measuring only\n");
+    SHOAL_ASSIGN(const auto device, shoal::make_device(flags.local_device));
+    SHOAL_ASSIGN(options.wire.largest, compress::random_magnitudes(graph, *device));
   }
-  const bool by_levels = flags.search == "levels" ||
-                         (flags.search == "auto" && plan::should_plan_by_levels(cluster, options));
-  SHOAL_ASSIGN(auto made, by_levels
-                              ? plan::compare_plans_by_levels(graph, std::move(cluster), options)
-                              : plan::compare_plans(graph, std::move(cluster), options));
+  SHOAL_ASSIGN(auto made, compare_plans(flags, graph, std::move(cluster), options));
   return Planned{std::move(made), flags.model, std::move(options)};
+}
+
+Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster) {
+  return make_planned_stream(flags, [&](const Graph&) { return std::move(cluster); });
+}
+
+Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of) {
+  SHOAL_ASSIGN(Graph graph, load_optimized(flags.model, flags.shapes));
+  SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
+  SHOAL_ASSIGN(auto made, plan::compare_streams(std::move(graph), std::move(cluster),
+                                                flags.stream_options(), flags.is_forced()));
+  return PlannedStream{std::move(made), flags.model};
 }
 
 Json to_json(const Planned& planned) {
@@ -155,5 +125,7 @@ Json to_json(const Planned& planned) {
   SHOAL_CHECK(json.ok());
   return *std::move(json);
 }
+
+Json to_json(const PlannedStream& planned) { return plan::to_json(planned, planned.model); }
 
 }  // namespace shoal::cli

@@ -1,17 +1,11 @@
 // shoal profile: where the time goes, layer by layer.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <map>
-
-#include "apps/flags/json.h"
 #include "cli.h"
+#include "facts.h"
 #include "model.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/fit/network.h"
-#include "shoal/session/layer_profile.h"
+#include "shoal/session/profile_facts.h"
 #include "shoal/train/step_graph.h"
-#include "table.h"
 
 namespace shoal::cli {
 namespace {
@@ -34,83 +28,19 @@ struct ProfileFlags {
   int64_t batch = 64;  // with --train
 };
 
-// "winograd4 1.3x winograd2": the kernel that was measured fastest, by how much, and the runner-up.
-std::string describe(const KernelInfo& kernel) {
-  const KernelTiming& timing = kernel.timing;
-  if (timing.runner_up.empty()) return kernel.name;
-  return kernel.name + " " + fixed(timing.runner_up_microseconds / timing.microseconds, 1) + "x " +
-         timing.runner_up;
-}
-
-Json to_json(const KernelTiming& timing) {
-  if (timing.runner_up.empty()) return {};
-  return {{"us", timing.microseconds},
-          {"runner_up", timing.runner_up},
-          {"runner_up_us", timing.runner_up_microseconds}};
-}
-
 void print_table(const LayerProfile& profile, bool all) {
   constexpr size_t kShown = 20;
-  std::vector<LayerTime> layers = profile.layers;
   const double total = profile.total_ms();
-  if (!all) std::ranges::stable_sort(layers, std::greater(), &LayerTime::median_ms);
-  Table table({"node", "operator", "kernel", "output", "ms", "share", "GMAC/s"});
-  const auto share = [&](double ms) { return fixed(100 * ms / total, 1) + " %"; };
-  double shown = 0;
-  for (size_t i = 0; i < layers.size() && (all || i < kShown); ++i) {
-    const LayerTime& layer = layers[i];
-    const double ms = layer.median_ms;
-    shown += ms;
-    table.add({layer.name, layer.op, describe(layer.kernel), layer.output, fixed(ms, 3), share(ms),
-               layer.macs > 0 ? fixed(static_cast<double>(layer.macs) / ms / 1e6, 1) : ""});
-  }
+  Table table = table_of(all ? rows_of(profile) : rows_of(profile, kShown),
+                         {"node", "operator", "kernel", "output", "ms", "share", "GMAC/s"});
   table.add_rule();
-  if (!all && layers.size() > kShown) {
-    table.add({std::to_string(layers.size() - kShown) + " more", "", "", "",
-               fixed(total - shown, 3), share(total - shown), ""});
+  if (!all && profile.layers.size() > kShown) {
+    const double left = total - profile.slowest_ms(kShown);
+    table.add({std::to_string(profile.layers.size() - kShown) + " more", "", "", "", fixed(left, 3),
+               fixed(100 * left / total, 1) + " %", ""});
   }
   table.add({"total", "", "", "", fixed(total, 3), "", ""});
   table.print();
-}
-
-// `by_kernel` sums the times of the layers by their kernel. Scripts watch two of these sums, which
-// are there even if they are zero: what the layout costs, and what no fast kernel computes.
-void print_layers(const LayerProfile& profile) {
-  Json list = Json::array();
-  std::map<std::string, double> by_kernel = profile.ms_by_kernel();
-  by_kernel.insert({{"reference", 0}, {"reorder", 0}});
-  for (const LayerTime& layer : profile.layers) {
-    list.push_back({{"node", layer.name},
-                    {"operator", layer.op},
-                    {"kernel", layer.kernel.name},
-                    {"tuning", to_json(layer.kernel.timing)},
-                    {"output", layer.output},
-                    {"macs", layer.macs},
-                    {"median_ms", layer.median_ms}});
-  }
-  const Json all{
-      {"layers", std::move(list)}, {"by_kernel", by_kernel}, {"total_ms", profile.total_ms()}};
-  print_json(all);
-}
-
-// The last run, as Perfetto reads it.
-Json to_perfetto(const LayerProfile& profile) {
-  using Micro = std::chrono::duration<double, std::micro>;
-  Json events = Json::array();
-  for (const LayerEvent& event : profile.events) {
-    const LayerTime& layer = profile.layers[event.layer];
-    events.push_back(
-        {{"name", layer.name},
-         {"cat", layer.op},
-         {"ph", "X"},
-         {"ts", Micro(event.begin).count()},
-         {"dur", Micro(event.end - event.begin).count()},
-         {"pid", 1},
-         {"tid", 1},
-         {"args",
-          Json{{"kernel", layer.kernel.name}, {"output", layer.output}, {"macs", layer.macs}}}});
-  }
-  return {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
 }
 
 Result<Session> open(const ProfileFlags& flags, Device& device) {
@@ -134,7 +64,7 @@ Outcome profile(const ProfileFlags& flags) {
     const Status written = write_file(flags.trace, to_perfetto(*profile).dump());
     if (!written.ok()) return fail(Exit::kResources, written);
   }
-  flags.json ? print_layers(*profile) : print_table(*profile, flags.all);
+  flags.json ? print_json(to_json(*profile)) : print_table(*profile, flags.all);
   return {};
 }
 

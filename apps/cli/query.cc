@@ -11,7 +11,8 @@
 #include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
-#include "shoal/query/video_query.h"
+#include "shoal/base/seconds_since.h"
+#include "shoal/query/facts.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {
@@ -69,14 +70,7 @@ Outcome make_index(const QueryFlags& flags) {
   if (!made.ok()) return fail(Doing::kUseData, made.status());
   const Status saved = query::save(made->index, flags.output);
   if (!saved.ok()) return fail(Exit::kUsage, saved);
-  if (!flags.json) return {};
-  print_json({{"frames", made->index.frames},
-              {"entries", made->entries},
-              {"clusters", made->index.clusters.size()},
-              {"k", made->labels.k},
-              {"exits", made->labels.exits},
-              {"thresholds", made->index.thresholds},
-              {"seconds", made->seconds}});
+  if (flags.json) print_json(to_json(*made));
   return {};
 }
 
@@ -91,15 +85,8 @@ Outcome answer(const QueryFlags& flags) {
   const auto found =
       query::ask_video(index, flags.label, thresholds, expensive, cancel_on_signals());
   if (!found.ok()) return fail(Doing::kUseData, found.status());
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   if (flags.json) {
-    print_json({{"class", flags.label},
-                {"frames", found->frames},
-                {"clusters", found->clusters},
-                {"calls", found->calls},
-                {"accepted", found->accepted},
-                {"rejected", found->rejected},
-                {"seconds", took.count()}});
+    print_json(to_json(*found, flags.label, seconds_since(begin)));
     return {};
   }
   for (const int64_t frame : found->frames) std::printf("%lld\n", static_cast<long long>(frame));

@@ -1,17 +1,13 @@
 // shoal run: inputs in, answers out.
-#include <algorithm>
-#include <cstdio>
-
-#include "apps/flags/json.h"
 #include "cli.h"
 #include "cluster/cluster_device.h"
 #include "exit_codes.h"
+#include "facts.h"
 #include "model.h"
 #include "preprocess_flags.h"
+#include "shoal/fit/answers.h"
 #include "shoal/fit/builtin_samples.h"
 #include "shoal/fit/run_files.h"
-#include "shoal/fit/scores.h"
-#include "table.h"
 
 namespace shoal::cli {
 namespace {
@@ -43,77 +39,20 @@ Result<Session::Tensors> read_inputs(const RunFlags& flags, const Session& sessi
   return fit::read_inputs(flags.inputs, session.inputs(), how);
 }
 
-std::string label_of(const std::vector<std::string>& labels, size_t index) {
-  return index < labels.size() ? labels[index] : "class " + std::to_string(index);
-}
-
-Json elements_of(const Tensor& tensor) {
-  Json values = Json::array();
-  visit<AllTypes>(tensor.dtype(), [&]<class T>() {
-    for (T x : tensor.data<T>()) values.push_back(static_cast<Compute<T>>(x));
-  });
-  return values;
-}
-
 // The answer of a model; of the fallback model if `degraded` says why.
 struct Answer {
   Session::Tensors outputs;
   std::string degraded;
 };
 
-void print_answer(const Answer& answer, const RunFlags& flags,
-                  const std::vector<std::string>& labels) {
-  Json result = Json::object();
-  if (!answer.degraded.empty()) result["degraded"] = answer.degraded;
-  for (const auto& [name, tensor] : answer.outputs) {
-    Json one = {{"type", name_of(tensor.dtype())},
-                {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
-    if (flags.top > 0 && fit::is_scores(tensor)) {
-      for (const auto& r : fit::top_classes(tensor.data<float>(), static_cast<size_t>(flags.top))) {
-        one["top"].push_back({{"index", r.index},
-                              {"label", label_of(labels, r.index)},
-                              {"score", r.score},
-                              {"share", static_cast<float>(r.probability)}});
-      }
-    } else {
-      one["data"] = elements_of(tensor);
-    }
-    result[name] = std::move(one);
-  }
-  print_json(result);
-}
-
-std::string summary(const Tensor& tensor) {
-  constexpr size_t kShown = 6;
-  std::string text;
-  visit<AllTypes>(tensor.dtype(), [&]<class T>() {
-    const std::span<const T> data = tensor.data<T>();
-    for (size_t i = 0; i < std::min(kShown, data.size()); ++i) {
-      char number[32];
-      std::snprintf(number, sizeof(number), "%s%.5g", i > 0 ? " " : "",
-                    static_cast<double>(static_cast<Compute<T>>(data[i])));
-      text += number;
-    }
-    if (data.size() > kShown) text += " ...";
-  });
-  return text;
-}
-
-void print_tables(const Session::Tensors& outputs, const RunFlags& flags,
-                  const std::vector<std::string>& labels) {
+void print_tables(const Session::Tensors& outputs, const fit::AnswerView& view) {
   Table all({"output", "type", "elements"});
   bool any = false;
   for (const auto& [name, tensor] : outputs) {
-    if (flags.top > 0 && fit::is_scores(tensor)) {
-      Table top({"#", name, "share", "score"});
-      size_t place = 0;
-      for (const auto& r : fit::top_classes(tensor.data<float>(), static_cast<size_t>(flags.top))) {
-        top.add({std::to_string(++place), label_of(labels, r.index),
-                 fixed(100.0 * r.probability, 1) + " %", fixed(r.score, 4)});
-      }
-      top.print();
+    if (shows_classes(tensor, view)) {
+      table_of(class_rows(name, tensor, view)).print();
     } else {
-      all.add({name, to_string(tensor.type()), summary(tensor)});
+      all.add({name, to_string(tensor.type()), fit::summary_of(tensor)});
       any = true;
     }
   }
@@ -123,15 +62,14 @@ void print_tables(const Session::Tensors& outputs, const RunFlags& flags,
 // No model, no input: the digits in the binary answer on the samples in the binary.
 Outcome run_samples(Session& session, bool json) {
   SHOAL_OR_EXIT(const auto samples, Exit::kDevice, fit::classify_samples(session));
-  Table table({"image", "digit", "share"});
-  Json rows = Json::array();
+  std::vector<Facts> rows;
   for (const auto& [name, best] : samples) {
-    table.add(
-        {std::string(name), std::to_string(best.index), fixed(100.0 * best.probability, 1) + " %"});
-    rows.push_back(
-        {{"image", name}, {"digit", best.index}, {"share", static_cast<float>(best.probability)}});
+    rows.push_back({{"image", std::string(name), "image"},
+                    {"digit", best.index, "digit"},
+                    {"share", static_cast<float>(best.probability), "share",
+                     fixed(100.0 * best.probability, 1) + " %"}});
   }
-  json ? print_json(rows) : table.print();
+  json ? print_json(list_of(rows)) : table_of(rows).print();
   return {};
 }
 
@@ -147,15 +85,17 @@ Result<Answer> answer_anyway(const RunFlags& flags, const Status& why) {
   return Answer{std::move(outputs), flags.fallback + " answered: " + std::string(why.message())};
 }
 
-Outcome show(const Answer& answer, const RunFlags& flags, const std::vector<std::string>& labels) {
+Outcome show(const Answer& answer, const RunFlags& flags, const fit::AnswerView& view) {
   if (!flags.save.empty()) {
     if (Status saved = fit::write_outputs(answer.outputs, flags.save); !saved.ok())
       return fail(Exit::kResources, saved);
   }
   if (flags.json) {
-    print_answer(answer, flags, labels);
+    Json result = to_json(answer.outputs, view);
+    if (!answer.degraded.empty()) result["degraded"] = answer.degraded;
+    print_json(result);
   } else if (flags.save.empty() || flags.top > 0) {
-    print_tables(answer.outputs, flags, labels);
+    print_tables(answer.outputs, view);
   }
   if (answer.degraded.empty()) return {};
   return {Exit::kDegraded, answer.degraded};
@@ -171,14 +111,14 @@ bool calls_for_fallback(const RunFlags& flags, const Status& status) {
 
 Outcome run(RunFlags& flags) {
   flags.plan.local_device = flags.model.device;
-  std::vector<std::string> labels;
+  fit::AnswerView view{.top = static_cast<size_t>(flags.top)};
   if (!flags.labels.empty()) {
-    SHOAL_OR_EXIT(labels, Exit::kUsage, fit::read_labels(flags.labels));
+    SHOAL_OR_EXIT(view.labels, Exit::kUsage, fit::read_labels(flags.labels));
   }
   const auto fall_back = [&](const Status& why, Exit otherwise) -> Outcome {
     if (!calls_for_fallback(flags, why)) return fail(otherwise, why);
     SHOAL_OR_EXIT(const Answer answer, Exit::kModel, answer_anyway(flags, why));
-    return show(answer, flags, labels);
+    return show(answer, flags, view);
   };
   const bool on_cluster = flags.plan.is_on_cluster();
   auto device = on_cluster ? open_cluster_device(flags.plan) : make_device(flags.model);
@@ -199,7 +139,7 @@ Outcome run(RunFlags& flags) {
   if (Status fits = session.accepts(inputs); !fits.ok()) return fail(Exit::kUsage, fits);
   auto ran = session.run(inputs);
   if (!ran.ok()) return fall_back(ran.status(), exit_of(Doing::kRun, ran.status()));
-  return show({*std::move(ran), {}}, flags, labels);
+  return show({*std::move(ran), {}}, flags, view);
 }
 
 }  // namespace

@@ -10,18 +10,8 @@
 #include "model.h"
 #include "shoal/base/notification.h"
 #include "shoal/base/supervisor.h"
-#include "shoal/base/usable_cores.h"
-#include "shoal/base/user_folders.h"
-#include "shoal/catalog/as_task.h"
-#include "shoal/data/presets.h"
-#include "shoal/devices/devices.h"
-#include "shoal/fit/run_files.h"
-#include "shoal/net/address.h"
-#include "shoal/net/text_file.h"
-#include "shoal/serve/catalog/tasks.h"
 #include "shoal/serve/devices/local_devices.h"
-#include "shoal/serve/http/server.h"
-#include "shoal/serve/leader/leadership.h"
+#include "shoal/serve/settings/settings.h"
 
 namespace shoal::cli {
 namespace {
@@ -42,165 +32,10 @@ Examples:
 When it is ready it prints one line: ready URL. Ctrl-C or SIGTERM answers what was asked and ends it.)";
 
 struct ServeFlags {
-  std::vector<std::string> models;
-  std::string catalog, decision_log;  // a folder, a file
-  std::vector<std::string> budgets;
-  std::string special_data, special_format = "folder";  // to make special networks of
-  std::string cloud, worker;                            // URLs
-  std::vector<std::string> cloud_costs, worker_costs;
-  std::string remote_key, remote_trust;  // files
-  int64_t remote_timeout_ms = 1000;
-  std::string listen = "127.0.0.1:8000";
-  std::string grpc;
-  std::string keys, tls_certificates, tls_key;  // files
-  std::string leader_store, leader_trust;       // URLs, a file
-  double ttl = 1.5;                             // seconds
-  ModelFlags device;                            // its device and threads
-  PlanFlags plan;                               // of a cluster in its place
-  std::string preset, labels;
-  int64_t max_batch = 0;
-  int64_t max_waiting = 1024;
-  int64_t max_wait_ms = 1000;
-  int64_t max_delay_us = 0;
-  int64_t max_connections = 512;
-  int64_t max_body_mb = 64;
-  bool triton_metrics = false;
+  serve::Settings server;
+  config::DeviceSettings device;
+  PlanFlags plan;  // of a cluster in its place
 };
-
-// What all models have in common.
-Status complete(const ServeFlags& flags, serve::ModelSource& source) {
-  source.max_batch = flags.max_batch;
-  if (!flags.preset.empty()) {
-    SHOAL_ASSIGN(source.preprocess, load_preset(config_folder() / "presets", flags.preset));
-  }
-  if (!flags.labels.empty()) {
-    SHOAL_ASSIGN(source.labels, fit::read_labels(flags.labels));
-  }
-  return {};
-}
-
-Result<std::vector<serve::ModelSource>> sources_of(const ServeFlags& flags) {
-  std::vector<std::string> models = flags.models;
-  if (models.empty() && flags.catalog.empty()) models.emplace_back(kDefaultModel);
-  SHOAL_ASSIGN(auto sources, serve::parse_model_sources(models));
-  for (serve::ModelSource& source : sources) SHOAL_TRY(complete(flags, source));
-  return sources;
-}
-
-Status take_place(const ServeFlags& flags, const std::string& url, serve::PlaceOptions& place) {
-  if (url.empty()) return {};
-  SHOAL_ASSIGN(place.server,
-               serve::remote_server(url, flags.remote_key, flags.remote_trust,
-                                    std::chrono::milliseconds(flags.remote_timeout_ms)));
-  return {};
-}
-
-// Prices are none unless they are given.
-Status take_places(const ServeFlags& flags, serve::ServerOptions& options) {
-  options.cloud.costs.dollars_per_second = 0;
-  options.worker.costs = {.round_trip_ms = 1, .bytes_per_second = 12.5e6, .speed = 1};
-  SHOAL_TRY(serve::parse_costs("--cloud-costs", flags.cloud_costs, options.cloud.costs));
-  SHOAL_TRY(serve::parse_costs("--worker-costs", flags.worker_costs, options.worker.costs));
-  SHOAL_TRY(take_place(flags, flags.cloud, options.cloud));
-  return take_place(flags, flags.worker, options.worker);
-}
-
-// The variants of all tasks in the catalog, as models and for the scheduler.
-Status add_tasks(const ServeFlags& flags, std::vector<serve::ModelSource>& sources,
-                 serve::ChooserOptions& tasks) {
-  if (flags.catalog.empty()) return {};
-  SHOAL_ASSIGN(const serve::Allowed allowed, serve::parse_budgets("--budget", flags.budgets));
-  return serve::add_tasks(
-      flags.catalog, allowed, [&](serve::ModelSource& source) { return complete(flags, source); },
-      sources, tasks);
-}
-
-// Lets networks be made for the classes that are seen, of the images that are given for that.
-Status add_makers(const ServeFlags& flags, serve::ServerOptions& options) {
-  if (flags.special_data.empty()) return {};
-  const auto folders = catalog::catalogs_in(flags.catalog);
-  if (folders.size() != 1) return invalid("--special-data is for a catalog of one task");
-  serve::SpecialsOptions specials{.folder = folders[0], .how = {}, .device = [] {
-                                    return shoal::make_device("cpu", {.cpu = {.threads = 1}});
-                                  }};
-  specials.how.recipe.data = flags.special_data;
-  specials.how.recipe.format = flags.special_format;
-  specials.how.cache = cache_folder() / "features";
-  if (!flags.preset.empty()) {
-    SHOAL_ASSIGN(specials.how.recipe.preprocess,
-                 load_preset(config_folder() / "presets", flags.preset));
-  }
-  return serve::add_specials_maker(specials, options);
-}
-
-// A line for each decision, at once: who looks on sees them.
-Status open_log(const std::string& path, serve::ChooserOptions& tasks) {
-  if (path.empty()) return {};
-  const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "ae"), [](std::FILE* opened) {
-    if (opened != nullptr) std::fclose(opened);
-  });
-  if (file == nullptr) return invalid("cannot write " + path);
-  std::setvbuf(file.get(), nullptr, _IOLBF, BUFSIZ);
-  tasks.log = [file](const std::string& line) { std::fprintf(file.get(), "%s\n", line.c_str()); };
-  return {};
-}
-
-void warn_of_strangers(const ServeFlags& flags, bool is_loopback) {
-  if (is_loopback) return;
-  if (flags.keys.empty()) {
-    std::fprintf(stderr,
-                 "warning: others reach this server, and may use it: there are no --keys\n");
-  } else if (flags.tls_key.empty()) {
-    std::fprintf(stderr,
-                 "warning: keys travel over the network in plain text: there is no --tls-cert\n");
-  }
-}
-
-Status read_trust(const ServeFlags& flags, serve::ServerOptions& options) {
-  if (!flags.keys.empty()) {
-    SHOAL_ASSIGN(options.keys, serve::Keys::read(flags.keys));
-  }
-  if (flags.tls_certificates.empty() != flags.tls_key.empty()) {
-    return invalid("--tls-cert and --tls-key go together");
-  }
-  if (flags.tls_key.empty()) return {};
-  SHOAL_ASSIGN(options.tls.certificates, net::read_text(flags.tls_certificates));
-  SHOAL_ASSIGN(options.tls.key, net::read_secret(flags.tls_key));
-  return {};
-}
-
-Result<serve::ServerOptions> server_options(const ServeFlags& flags) {
-  serve::ServerOptions options;
-  SHOAL_TRY(read_trust(flags, options));
-  SHOAL_ASSIGN(const net::Interface where, net::parse_interface(flags.listen));
-  const std::string& grpc = flags.grpc.empty() ? flags.listen : flags.grpc;
-  SHOAL_ASSIGN(const net::Interface grpc_where, net::parse_interface(grpc));
-  warn_of_strangers(flags, where.is_loopback && grpc_where.is_loopback);
-  options.listen = flags.listen;
-  options.grpc = flags.grpc;
-  options.max_connections = static_cast<size_t>(flags.max_connections);
-  options.limits.body_bytes = static_cast<uint64_t>(flags.max_body_mb) << 20;
-  options.max_bodies = 4 * options.limits.body_bytes;
-  options.engine.slots =
-      flags.device.threads > 0 ? static_cast<size_t>(flags.device.threads) : usable_cores().size();
-  options.engine.max_waiting = static_cast<size_t>(flags.max_waiting);
-  options.engine.max_wait = std::chrono::milliseconds(flags.max_wait_ms);
-  options.engine.max_delay = std::chrono::microseconds(flags.max_delay_us);
-  options.version = SHOAL_VERSION;
-  options.api.triton_metrics = flags.triton_metrics;
-  options.api.any_name = !where.is_loopback || options.keys != nullptr;
-  return options;
-}
-
-// Null: no other server may answer in its place.
-Result<std::unique_ptr<serve::Leadership>> leadership_of(const ServeFlags& flags) {
-  if (flags.leader_store.empty()) return std::unique_ptr<serve::Leadership>();
-  serve::LeadershipOptions options;
-  SHOAL_ASSIGN(options.store, serve::open_etcd(flags.leader_store, flags.leader_trust));
-  options.ttl = std::chrono::milliseconds(static_cast<int64_t>(1e3 * flags.ttl));
-  options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
-  return std::make_unique<serve::Leadership>(std::move(options));
-}
 
 // What computes: a device of this machine, or a cluster. `devices` is what the page shows of it.
 Result<std::unique_ptr<Device>> open_device(const ServeFlags& flags,
@@ -210,57 +45,47 @@ Result<std::unique_ptr<Device>> open_device(const ServeFlags& flags,
     devices = [view = cluster.view] { return view->list(); };
     return std::move(cluster.device);
   }
-  const int threads =
-      flags.device.threads > 0 ? flags.device.threads : static_cast<int>(usable_cores().size());
-  devices = [name = flags.device.device, threads] { return serve::devices_here(name, threads); };
+  devices = [name = flags.device.device, threads = flags.server.slots()] {
+    return serve::devices_here(name, threads);
+  };
   return make_device(flags.device);
 }
 
-Outcome serve_models(const ServeFlags& flags) {
+Exit exit_of_start(const Status& status) {
+  if (status.code() == Code::kUnavailable) return Exit::kNetwork;
+  return status.code() == Code::kInvalidArgument ? Exit::kUsage : Exit::kModel;
+}
+
+Outcome serve_models(ServeFlags& flags) {
   Notification stop;
   const StopSignals signals([&] { stop.notify(); });
-  SHOAL_OR_EXIT(auto sources, Exit::kUsage, sources_of(flags));
-  SHOAL_OR_EXIT(serve::ServerOptions options, Exit::kUsage, server_options(flags));
-  const Status added = add_tasks(flags, sources, options.tasks);
-  if (!added.ok()) return fail(Exit::kUsage, added);
-  const Status makes = add_makers(flags, options);
-  if (!makes.ok()) return fail(Exit::kUsage, makes);
-  const Status placed = take_places(flags, options);
-  if (!placed.ok()) return fail(Exit::kUsage, placed);
-  const Status logged = open_log(flags.decision_log, options.tasks);
-  if (!logged.ok()) return fail(Exit::kUsage, logged);
-  SHOAL_OR_EXIT(const auto leadership, Exit::kUsage, leadership_of(flags));
-  if (leadership) options.leads = [&] { return leadership->leads(); };
-  const auto opened = open_device(flags, options.api.devices);
-  if (!opened.ok()) {
+  flags.server.threads = flags.device.threads;
+  flags.server.version = SHOAL_VERSION;
+  flags.server.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  SHOAL_OR_EXIT(serve::Prepared ready, Exit::kUsage, serve::prepare(flags.server));
+  const auto device = open_device(flags, ready.options.api.devices);
+  if (!device.ok()) {
     return fail(
-        flags.plan.is_on_cluster() ? exit_of(Doing::kConnect, opened.status()) : Exit::kDevice,
-        opened.status());
+        flags.plan.is_on_cluster() ? exit_of(Doing::kConnect, device.status()) : Exit::kDevice,
+        device.status());
   }
-  const std::unique_ptr<Device>& device = *opened;
-  const auto server = serve::Server::start(sources, *device, options);
-  if (!server.ok()) {
-    const Code code = server.status().code();
-    return fail(code == Code::kUnavailable       ? Exit::kNetwork
-                : code == Code::kInvalidArgument ? Exit::kUsage
-                                                 : Exit::kModel,
-                server.status());
-  }
-  std::string ready = "ready " + (*server)->url();
-  if (!flags.grpc.empty()) ready += " " + (*server)->grpc_url();
-  std::printf("%s\n", ready.c_str());
+  const auto server = serve::Server::start(ready.sources, **device, ready.options);
+  if (!server.ok()) return fail(exit_of_start(server.status()), server.status());
+  std::string line = "ready " + (*server)->url();
+  if (!flags.server.grpc.empty()) line += " " + (*server)->grpc_url();
+  std::printf("%s\n", line.c_str());
   std::fflush(stdout);
   notify_supervisor("READY=1");
-  if (leadership) leadership->stand((*server)->url());
+  if (ready.leadership) ready.leadership->stand((*server)->url());
   stop.wait();
   notify_supervisor("STOPPING=1");
   const bool is_drained = (*server)->drain();
-  if (leadership) leadership->resign();  // not before: it answers what it was asked
+  if (ready.leadership) ready.leadership->resign();  // not before: it answers what it was asked
   if (!is_drained) return {Exit::kTimeout, "some requests were not answered in time"};
   return {};
 }
 
-void add_leader_flags(Command& command, ServeFlags& flags) {
+void add_leader_flags(Command& command, serve::Settings& flags) {
   Option* store = command.add_option(
       "--leader-store", flags.leader_store,
       "One of several servers answers, the others stand by: etcd, as http://HOST:PORT[,...]/NAME");
@@ -274,7 +99,7 @@ void add_leader_flags(Command& command, ServeFlags& flags) {
       ->needs(store);
 }
 
-void add_place_flags(Command& command, ServeFlags& flags, Option* catalog) {
+void add_place_flags(Command& command, serve::Settings& flags, Option* catalog) {
   Option* cloud = command.add_option("--cloud", flags.cloud,
                                      "Another server with the same catalog, asked where that is "
                                      "worth its money and energy");
@@ -298,8 +123,9 @@ void add_place_flags(Command& command, ServeFlags& flags, Option* catalog) {
 }  // namespace
 
 void add_serve(Command& app, Action& action) {
-  const auto [command, flags] = add_command(
+  const auto [command, all] = add_command(
       app, action, "serve", "Answer inference requests over HTTP", kExamples, serve_models);
+  serve::Settings& flags = all.server;
   command.add_option("models", flags.models,
                      "ONNX files or zoo:NAME, each as MODEL or NAME=MODEL (default: zoo:digits)");
   Option* catalog = command.add_option(
@@ -331,12 +157,12 @@ void add_serve(Command& app, Action& action) {
                      "Certificate (PEM), with those that vouch for it after it");
   command.add_option("--tls-key", flags.tls_key, "Its key (PEM)");
   add_leader_flags(command, flags);
-  Option* device = add_device_to(command, flags.device.device, "What computes");
-  flags.plan.add_cluster_to(command)->excludes(device);
-  command.add_setting("--threads", flags.device.threads,
+  Option* device = add_device_to(command, all.device.device, "What computes");
+  all.plan.add_cluster_to(command)->excludes(device);
+  command.add_setting("--threads", all.device.threads,
                       "Threads of the device, and batches at a time; 0: one per core",
                       in_range(0, 1024));
-  command.add_setting("--tune", flags.device.tune, "How kernels are chosen: off, fast or full",
+  command.add_setting("--tune", all.device.tune, "How kernels are chosen: off, fast or full",
                       one_of({"off", "fast", "full"}));
   command.add_option("--preset", flags.preset, "How pictures are prepared: imagenet, digits, ...");
   command.add_option("--labels", flags.labels, "Names of the classes, one a line");

@@ -1,12 +1,11 @@
 // shoal simulate: a plan carried out in virtual time.
 
-#include "apps/flags/json.h"
 #include "cli.h"
 #include "cluster/day.h"
+#include "facts.h"
 #include "planning.h"
 #include "shoal/plan/stream/straggler_latencies.h"
-#include "streaming.h"
-#include "table.h"
+#include "shoal/plan/stream/stream_facts.h"
 
 namespace shoal::cli {
 namespace {
@@ -35,56 +34,38 @@ Outcome report(const Flags& flags, const Planned& planned, double single_ms, dou
     print_json(to_json(planned));
     return {};
   }
-  Table table({"model", "workers", "plan", "one worker ms", "cluster ms", "speed-up", "wire"});
-  table.add({planned.model, std::to_string(planned.cluster.workers.size()), planned.best().name,
-             fixed(single_ms, 1), fixed(cluster_ms, 1), fixed(planned.speedup(), 2),
-             in_bytes(static_cast<long long>(wire_bytes))});
-  table.print();
+  const Facts row = {{"model", planned.model, "model"},
+                     {"workers", planned.cluster.workers.size(), "workers"},
+                     {"plan", planned.best().name, "plan"},
+                     {"single_ms", single_ms, "one worker ms", 1},
+                     {"cluster_ms", cluster_ms, "cluster ms", 1},
+                     {"speedup", planned.speedup(), "speed-up", 2},
+                     sized("wire_bytes", wire_bytes, "wire")};
+  table_of({row}).print();
   return {};
 }
 
 Outcome simulate_stream(const Flags& flags, plan::ClusterProfile cluster) {
   SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,
                 make_planned_stream(flags.plan, std::move(cluster)));
-  const plan::Stream& stream = planned.best().stream;
   return report(flags, planned, 1e3 / planned.single_per_second,
                 1e3 / planned.best().requests_per_second(),
-                stream.wire_bytes / static_cast<double>(stream.answered.size()));
+                plan::wire_bytes_per_request(planned.best()));
 }
 
 // The plan as it is, and as it would be if readers waited for all that is not lost.
 Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
   constexpr size_t kRequests = 1000;
   const plan::Prediction& best = planned.best();
-  const auto [first, all] =
+  const plan::StragglerLatencies latencies =
       plan::simulate_stragglers(best, planned.cluster, kRequests, {flags.seed, flags.stragglers});
-  if (flags.json) {
-    const Json result = {{"model", planned.model},
-                         {"plan", best.name},
-                         {"stragglers", flags.stragglers},
-                         {"requests", kRequests},
-                         {"mean_ms", first.mean()},
-                         {"p50_ms", first.quantile(0.5)},
-                         {"p99_ms", first.quantile(0.99)},
-                         {"waiting_mean_ms", all.mean()},
-                         {"waiting_p50_ms", all.quantile(0.5)},
-                         {"waiting_p99_ms", all.quantile(0.99)}};
-    print_json(result);
+  if (!flags.json) {
+    table_of(rows_of(latencies, planned.model, best.name)).print();
     return {};
   }
-  Table table({"model", "plan", "", "mean ms", "p50", "p99"});
-  const auto add = [&, &first = first, &all = all](const std::string& model,
-                                                   const std::string& name, const char* how,
-                                                   const auto& cell) {
-    table.add({model, name, how, cell(first.mean(), all.mean()),
-               cell(first.quantile(0.5), all.quantile(0.5)),
-               cell(first.quantile(0.99), all.quantile(0.99))});
-  };
-  add(planned.model, best.name, "waiting for all", [](double, double ms) { return fixed(ms, 1); });
-  add("", "", "first that are enough", [](double ms, double) { return fixed(ms, 1); });
-  add("", "", "less",
-      [](double now, double before) { return fixed(100 * (1 - now / before), 0) + " %"; });
-  table.print();
+  Json result = to_json(latencies);
+  result.update({{"model", planned.model}, {"plan", best.name}, {"stragglers", flags.stragglers}});
+  print_json(result);
   return {};
 }
 

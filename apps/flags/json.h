@@ -1,69 +1,11 @@
-// Json: what commands print for scripts. Values are put together here, and read and written by
-// nlohmann-json, in json.cc only: that takes a compiler five seconds.
-//
-//   Json result = {{"model", name}, {"runs", 3}, {"sizes", Json::array({1, 2})}};
-//   result["median_ms"] = 0.5;
-//   std::puts(result.dump().c_str());
+// What commands print for scripts.
 #pragma once
 
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
-#include <map>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
-#include <vector>
-
-#include "shoal/base/status.h"
+#include "shoal/base/json.h"
 
 namespace shoal::cli {
 
-class Json {
- public:
-  using Member = std::pair<const std::string, Json>;
-
-  Json() = default;  // null
-  Json(std::nullptr_t) {}
-  Json(bool value) : value_(value) {}
-  template <std::signed_integral T>
-  Json(T value) : value_(int64_t{value}) {}
-  template <std::unsigned_integral T>
-  Json(T value) : value_(uint64_t{value}) {}
-  Json(double value) : value_(value) {}  // null where it is no finite number
-  Json(const char* text) : value_(std::string(text)) {}
-  Json(std::string_view text) : value_(std::string(text)) {}
-  Json(std::string text) : value_(std::move(text)) {}
-  template <class T>
-  Json(const std::vector<T>& elements) : value_(Elements(elements.begin(), elements.end())) {}
-  template <class T>
-  Json(const std::map<std::string, T>& members) : value_(Members(members.begin(), members.end())) {}
-  Json(std::initializer_list<Member> members);
-
-  static Json array(std::initializer_list<Json> elements = {});
-  // kCorrupt if the text is no JSON.
-  static Result<Json> parse(std::string_view text);
-  static Json object() { return Json(std::initializer_list<Member>{}); }
-
-  Json& operator[](const std::string& key);  // REQUIRES: an object, or null, which becomes one
-  Json& operator[](size_t index);            // REQUIRES: an array with more elements
-  void push_back(Json element);              // REQUIRES: an array, or null, which becomes one
-  void update(const Json& other);            // its members, too. REQUIRES: two objects
-
-  // Members in the order of their names, on one line unless `indent` is given. Bytes in strings
-  // that are no UTF-8 become the replacement character.
-  std::string dump(int indent = -1) const;
-
- private:
-  friend class JsonConverter;
-  using Elements = std::vector<Json>;
-  using Members = std::map<std::string, Json>;
-
-  std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, Elements, Members>
-      value_;
-};
+using shoal::Json;
 
 // On one line of standard output.
 void print_json(const Json& json);

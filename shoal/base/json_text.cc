@@ -47,8 +47,9 @@ std::string json_text(std::string_view text) {
   // Bytes from 0x80 on pass unchanged: texts are UTF-8.
   std::string result = "\"";
   for (char c : text) {
-    if (c == '"' || c == '\\') {
-      result += {'\\', c};
+    const size_t at = c == '/' ? kEscaped.npos : kEscaped.find(c);
+    if (at != kEscaped.npos) {
+      result += {'\\', kEscapes[at]};
     } else if (static_cast<unsigned char>(c) < 0x20) {
       result += "\\u00";
       result += {kDigits[static_cast<size_t>(c) / 16], kDigits[static_cast<size_t>(c) % 16]};

@@ -84,4 +84,10 @@ Result<std::map<std::string, float, std::less<>>> largest_magnitudes(
   return largest;
 }
 
+Result<std::map<std::string, float, std::less<>>> random_magnitudes(const Graph& graph,
+                                                                    Device& device) {
+  SHOAL_ASSIGN(const std::vector<Tensor> inputs, random_examples(graph, 1).at(0));
+  return largest_magnitudes(graph, device, inputs);
+}
+
 }  // namespace shoal::compress

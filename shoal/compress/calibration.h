@@ -62,6 +62,9 @@ class Calibration {
 // Fails as the device does. REQUIRES: inputs have the graph's types and order.
 Result<std::map<std::string, float, std::less<>>> largest_magnitudes(
     const Graph& graph, Device& device, std::span<const Tensor> inputs);
+// The same on one random input: enough to measure speed, not to trust the answers.
+Result<std::map<std::string, float, std::less<>>> random_magnitudes(const Graph& graph,
+                                                                    Device& device);
 
 }  // namespace shoal::compress
 

@@ -96,6 +96,15 @@ TEST(Magnitudes, AreTheLargestOfEachNode) {
   EXPECT_FALSE(largest->contains("x"));
 }
 
+TEST(Magnitudes, OfARandomInputAreTheSameInEveryCall) {
+  const Graph graph = doubling();
+  const auto device = make_reference_device();
+  const auto largest = random_magnitudes(graph, *device);
+  ASSERT_TRUE(largest.ok());
+  EXPECT_GT(largest->at("y"), 0);
+  EXPECT_EQ(*random_magnitudes(graph, *device), *largest);
+}
+
 TEST(Methods, AreFoundByName) {
   ASSERT_FALSE(methods().empty());
   for (const Method& method : methods()) EXPECT_EQ(find_method(method.name), &method);

@@ -19,9 +19,9 @@ struct DeviceSettings {
   double share = 1;
   std::string tune = "fast";      // or off, or full
   std::string memory = "plenty";  // or low, or a size where a network learns
-  std::string packed;             // empty: not kept
-  std::string instructions;       // empty: the best the processor has
-  std::string kernel;             // empty: the fastest
+  std::string packed = {};        // empty: not kept
+  std::string instructions = {};  // empty: the best the processor has
+  std::string kernel = {};        // empty: the fastest
   bool profiles = false;          // `device` may also be "here" or one that plans know
 
   int64_t memory_limit() const;  // in bytes; 0: none was given

@@ -7,6 +7,7 @@
 #include "shoal/base/file.h"
 #include "shoal/base/temporary_folder.h"
 #include "shoal/exits/evaluate_exits.h"
+#include "shoal/exits/evaluation_facts.h"
 #include "shoal/exits/runner.h"
 #include "shoal/fit/testing.h"
 #include "shoal/onnx/export.h"
@@ -85,6 +86,14 @@ TEST_F(Adding, WritesAFileThatAnswersAsItSays) {
   EXPECT_EQ(seen->figures.precision, result->test.precision);
   EXPECT_EQ(seen->figures.mean_macs, result->test.mean_macs);
   EXPECT_GT(seen->figures.share[0], 0);
+  const auto rows = rows_of(*seen, *runner);
+  ASSERT_EQ(rows.size(), runner->exits().size() + 1);
+  EXPECT_EQ(rows[0][0].cell, runner->exits()[0].at);
+  EXPECT_EQ(rows.back()[0].cell, "the last");
+  const std::string json = to_json(*seen, *runner, 2).dump();
+  EXPECT_NE(json.find(R"("exit_share":[)"), json.npos) << json;
+  EXPECT_NE(json.find(R"("mean_macs":)"), json.npos) << json;
+  EXPECT_TRUE(summary_text(*seen, 2).starts_with("all: top-1 "));
 }
 
 TEST_F(Adding, WritesStagesThatAreTheNetwork) {

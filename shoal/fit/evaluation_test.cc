@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "shoal/fit/evaluate_graph.h"
+#include "shoal/fit/evaluation_facts.h"
 #include "shoal/fit/testing.h"
 
 namespace shoal::fit {
@@ -186,6 +187,16 @@ TEST_F(Evaluate, OfAGraphIsThatOfItsSession) {
     EXPECT_EQ(here->correct(), there->correct());
     EXPECT_NEAR(here->loss(), there->loss(), 1e-6);
   }
+}
+
+TEST(EvaluationFacts, HaveARateOfImages) {
+  Evaluation answers;
+  const std::vector<float> scores = {0, 1};
+  answers.add(scores, false, 1, 0);
+  answers.add(scores, false, 0, 1);
+  EXPECT_EQ(object_of(facts_of(answers, 4)).dump(),
+            R"({"images":2,"images_per_s":0.5,"top1":50.0,"top5":100.0,"with_nan":0})");
+  EXPECT_EQ(facts_of(answers, 4)[1].cell, "50.00 %");
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shoal/base/user_folders.h"
 #include "shoal/device/device.h"
 #include "shoal/gpu/device_name.h"
 #include "shoal/gpu/plan.h"
 #include "shoal/gpu/plan_executable.h"
+#include "shoal/gpu/registry.h"
 
 namespace shoal::gpu {
 
@@ -73,10 +75,13 @@ Result<Options> options_of(std::string_view kind, std::string_view name) {
   return options_of<Options>(kind, parsed);
 }
 
-// Lets make_device() know "opencl:N", "opencl:N:fp16" and "opencl:N:or-cpu".
-template <class Options>
+// Lets make_device() know "opencl:N", "opencl:N:fp16" and "opencl:N:or-cpu", and registry.h what
+// there is. `list` gives descriptions of all devices, `describe` one as JSON.
+template <class Options, class Description>
 void register_gpu(std::string_view kind, std::string_view api,
-                  Result<std::unique_ptr<Device>> (*make)(const Options&)) {
+                  Result<std::unique_ptr<Device>> (*make)(const Options&),
+                  Result<std::vector<Description>> (*list)(),
+                  Json (*describe)(const Description&)) {
   const std::string first = std::string(kind) + ":N";
   register_device({.name = std::string(kind),
                    .summary = "a GPU by " + std::string(api) + ", beside the CPU: " + first + ", " +
@@ -88,6 +93,23 @@ void register_gpu(std::string_view kind, std::string_view api,
                      SHOAL_ASSIGN(auto device, make(options_of<Options>(kind, name, options)));
                      return with_cpu(std::move(device), name, options);
                    }});
+  register_kind({.name = std::string(kind),
+                 .find =
+                     [list, describe] {
+                       std::vector<Json> all;
+                       const auto found = list();
+                       if (!found.ok()) return all;
+                       for (const Description& one : *found) all.push_back(describe(one));
+                       return all;
+                     },
+                 .make = [kind, make](std::string_view name, GpuPrecision precision,
+                                      const std::vector<std::string>& f32_layers)
+                     -> Result<std::unique_ptr<Device>> {
+                   SHOAL_ASSIGN(Options options, options_of<Options>(kind, name));
+                   options.precision = precision;
+                   options.f32_layers = f32_layers;
+                   return make(options);
+                 }});
 }
 
 }  // namespace shoal::gpu

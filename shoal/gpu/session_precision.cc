@@ -79,4 +79,12 @@ SessionAccuracy same_answers(const InputShapes& shapes) {
   };
 }
 
+Json to_json(const AutomaticPrecision& found) {
+  return {{"layers", found.layers.size()},
+          {"f32_layers", found.choice.f32_layers},
+          {"f32_accuracy", found.choice.f32_accuracy},
+          {"chosen_accuracy", found.choice.accuracy},
+          {"evaluations", found.choice.evaluations}};
+}
+
 }  // namespace shoal

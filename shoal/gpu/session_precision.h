@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/base/json.h"
 #include "shoal/base/status.h"
 #include "shoal/device/device.h"
 #include "shoal/gpu/options.h"
@@ -22,6 +23,9 @@ struct AutomaticPrecision {
   std::vector<std::string> layers;  // all that could be f16
   PrecisionChoice choice;
 };
+
+// What the search says, for scripts.
+Json to_json(const AutomaticPrecision& found);
 
 // A device that stores elements in this precision, but for these layers.
 using MakeWithPrecision = std::function<Result<std::unique_ptr<Device>>(

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shoal/detect/class_names.h"
+#include "shoal/watch/facts.h"
 
 namespace shoal::mqtt {
 
@@ -18,6 +19,8 @@ Result<std::unique_ptr<Sinks>> Sinks::open(const SinkOptions& options,
                                            const std::vector<std::string>& sources,
                                            const detect::Head& head) {
   std::unique_ptr<Sinks> all(new Sinks);
+  all->options_ = options;
+  all->sources_ = sources;
   all->names_ = camera_names(sources);
   all->annotation_.class_name = [head](int64_t label) { return detect::class_name(head, label); };
   for (const std::string& text : options.zones) {
@@ -32,32 +35,36 @@ Result<std::unique_ptr<Sinks>> Sinks::open(const SinkOptions& options,
   const watch::ActivityOptions watched{.zones = all->annotation_.zones,
                                        .lines = all->annotation_.lines};
   if (options.wants_activity()) all->activities_.assign(sources.size(), watch::Activity(watched));
-  SHOAL_TRY(all->open_files(options));
-  SHOAL_TRY(all->open_broker(options));
+  SHOAL_TRY(all->open_files());
+  SHOAL_TRY(all->open_broker());
   return all;
 }
 
-Status Sinks::open_files(const SinkOptions& options) {
+Status Sinks::open_files() {
+  if (!options_.jsonl.empty()) {
+    jsonl_.open(options_.jsonl);
+    if (!jsonl_) return invalid(options_.jsonl.string() + " cannot be written");
+  }
   for (const std::string& name : names_) {
-    if (!options.out.empty()) {
+    if (!options_.out.empty()) {
       SHOAL_ASSIGN(auto writer,
-                   watch::open_writer(target_of(options.out, name, names_.size() > 1)));
+                   watch::open_writer(target_of(options_.out, name, names_.size() > 1)));
       writers_.push_back(std::move(writer));
     }
-    if (!options.clips.empty()) recorders_.emplace_back(options.clips, name);
+    if (!options_.clips.empty()) recorders_.emplace_back(options_.clips, name);
   }
   return {};
 }
 
-Status Sinks::open_broker(const SinkOptions& options) {
-  if (options.broker.empty()) return {};
-  SHOAL_ASSIGN(const Broker broker, parse_broker(options.broker));
+Status Sinks::open_broker() {
+  if (options_.broker.empty()) return {};
+  SHOAL_ASSIGN(const Broker broker, parse_broker(options_.broker));
   reporter_ = std::make_unique<Reporter>(ReporterOptions{.prefix = broker.prefix,
                                                          .cameras = names_,
                                                          .class_name = annotation_.class_name,
                                                          .zones = annotation_.zones,
                                                          .lines = annotation_.lines,
-                                                         .version = options.version});
+                                                         .version = options_.version});
   SHOAL_ASSIGN(client_, Client::connect(broker, reporter_->availability(false)));
   client_->publish(reporter_->availability(true));
   return {};
@@ -70,6 +77,18 @@ void Sinks::publish(size_t source, const std::vector<watch::Event>& events) {
        reporter_->report(source, activities_[source], events, now.count())) {
     client_->publish(message);
   }
+}
+
+Status Sinks::write_line(const watch::FrameAnswer& answer,
+                         const std::vector<watch::Event>& events) {
+  if (options_.on_text) {
+    const std::string source = names_.size() > 1 ? names_[answer.source] + " " : "";
+    options_.on_text(text_of(answer, annotation_, source) + text_of(events, annotation_));
+  }
+  if (!jsonl_.is_open()) return {};
+  jsonl_ << to_json(answer, events, sources_[answer.source]).dump() << std::endl;  // at once
+  return jsonl_.good() ? Status()
+                       : Status(Code::kExhausted, options_.jsonl.string() + ": the disk is full");
 }
 
 Status Sinks::write_images(const watch::FrameAnswer& answer, bool event) {
@@ -87,6 +106,7 @@ Result<std::vector<watch::Event>> Sinks::add(const watch::FrameAnswer& answer) {
   totals_[answer.source].add(events);
   publish(answer.source, events);
   SHOAL_TRY(write_images(answer, !events.empty()));
+  SHOAL_TRY(write_line(answer, events));
   return events;
 }
 

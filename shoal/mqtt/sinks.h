@@ -1,8 +1,10 @@
-// Sinks: where the answers about streams of images go: annotated videos, clips of events, totals of
-// zones and lines, a broker.
+// Sinks: where the answers about streams of images go: lines of JSON, lines for people, annotated
+// videos, clips of events, totals of zones and lines, a broker.
 #pragma once
 
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,12 +23,15 @@
 namespace shoal::mqtt {
 
 struct SinkOptions {
+  std::filesystem::path jsonl = {};  // a file of one line of JSON for each frame; empty: none
   std::filesystem::path out = {};    // a video or a folder of pictures; empty: none
   std::filesystem::path clips = {};  // a folder for a video around each event; empty: none
   std::string broker = {};           // as parse_broker() takes it; empty: none
   // As parse_zone() and parse_line() take them.
   std::vector<std::string> zones = {}, lines = {};
   std::string version = {};  // of the program
+  // Called with lines about each frame, for people; none: nobody reads them.
+  std::function<void(const std::string& lines)> on_text = {};
 
   // Whether what objects do is wanted, for which they need identities.
   bool wants_activity() const {
@@ -58,12 +63,15 @@ class Sinks {
 
  private:
   Sinks() = default;
-  Status open_files(const SinkOptions& options);
-  Status open_broker(const SinkOptions& options);
+  Status open_files();
+  Status open_broker();
+  Status write_line(const watch::FrameAnswer& answer, const std::vector<watch::Event>& events);
   Status write_images(const watch::FrameAnswer& answer, bool event);
   void publish(size_t source, const std::vector<watch::Event>& events);
 
-  std::vector<std::string> names_;
+  SinkOptions options_;
+  std::vector<std::string> sources_, names_;
+  std::ofstream jsonl_;
   watch::Annotation annotation_;
   std::vector<watch::Activity> activities_;  // of each source; none where nobody asked
   std::vector<watch::PlaceTotals> totals_;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+
 #include "shoal/base/temporary_folder.h"
 
 namespace shoal::mqtt {
@@ -65,6 +68,29 @@ TEST_F(Sinking, KnowsNoEventsWhereNobodyAsks) {
   EXPECT_TRUE((*sinks)->add(answer(0, 0, true))->empty());
   EXPECT_TRUE((*sinks)->finish().ok());
   EXPECT_TRUE(fs::exists(folder_->path() / "out/000000.jpg")) << "one source needs no folder";
+}
+
+TEST_F(Sinking, WritesALineOfJsonForEachFrameAndLinesForPeople) {
+  const fs::path file = folder_->path() / "boxes.jsonl";
+  std::string read;
+  auto sinks = Sinks::open({.jsonl = file, .on_text = [&](const auto& lines) { read += lines; }},
+                           {"a/door.mp4", "yard.mp4"}, {});
+  ASSERT_TRUE(sinks.ok()) << sinks.status().message();
+  ASSERT_TRUE((*sinks)->add(answer(0, 0, true)).ok());
+  std::ifstream lines(file);
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line)) << "a line is there before the end";
+  EXPECT_NE(line.find(R"("source":"a/door.mp4")"), line.npos) << line;
+  EXPECT_EQ(line.find("events"), line.npos) << "nobody asked for them";
+  ASSERT_TRUE((*sinks)->add(answer(1, 0, true)).ok());
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_FALSE(std::getline(lines, line));
+  EXPECT_TRUE(read.starts_with("door ")) << read << "which of several sources it is";
+  EXPECT_NE(read.find("\nyard "), read.npos) << read;
+}
+
+TEST_F(Sinking, RefusesAFileThatCannotBeWritten) {
+  EXPECT_FALSE(Sinks::open({.jsonl = folder_->path() / "no/such/file"}, {"a"}, {}).ok());
 }
 
 TEST_F(Sinking, RefusesPlacesThatAreNone) {

@@ -34,6 +34,15 @@ Result<OpenClOptions> opencl_options(std::string_view name) {
   return gpu::options_of<OpenClOptions>(opencl::kKind, name);
 }
 
-void register_opencl_device() { gpu::register_gpu(opencl::kKind, "OpenCL", make_opencl_device); }
+void register_opencl_device() {
+  gpu::register_gpu(
+      opencl::kKind, "OpenCL", make_opencl_device, opencl_devices,
+      +[](const OpenClDescription& device) -> Json {
+        return {{"device_name", device.name},
+                {"platform", device.platform},
+                {"driver", device.driver},
+                {"memory_bytes", device.memory_bytes}};
+      });
+}
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "shoal/base/number_text.h"
 #include "shoal/plan/whole_time.h"
 
 namespace shoal::placement {
@@ -125,6 +126,31 @@ ClusterPlacer::Decision ClusterPlacer::latest() const {
 size_t ClusterPlacer::changes() const {
   const std::lock_guard lock(mutex_);
   return changes_;
+}
+
+std::string text_of(const ClusterPlacer::Decision& made, const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Expected& one = made.placement.cameras[i];
+    text += names[i] + ": ";
+    if (!made.workers[i].empty()) {
+      text += "on " + made.workers[i] + ", " + fixed(one.rate, 1) + " frames/s and " +
+              fixed(1e3 * one.latency_seconds, 0) + " ms expected; ";
+    }
+    text += one.why + "\n";
+  }
+  return text;
+}
+
+Json to_json(const ClusterPlacer::Decision& made, size_t stream) {
+  if (stream >= made.workers.size()) return {};
+  const Expected& one = made.placement.cameras[stream];
+  return {{"network", made.workers[stream]},
+          {"expected_fps", one.rate},
+          {"expected_latency_ms", 1e3 * one.latency_seconds},
+          {"expected_joules", one.joules},
+          {"optimal", made.placement.optimal},
+          {"why", one.why}};
 }
 
 }  // namespace shoal::placement

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/base/json.h"
 #include "shoal/graph/graph.h"
 #include "shoal/placement/placement.h"
 
@@ -65,5 +66,10 @@ class ClusterPlacer {
   Decision latest_;
   size_t changes_ = 0;
 };
+
+// Where streams of these names are and what is expected of them: a line for each.
+std::string text_of(const ClusterPlacer::Decision& made, const std::vector<std::string>& names);
+// The same of one of them, for scripts; null where nothing was decided.
+Json to_json(const ClusterPlacer::Decision& made, size_t stream);
 
 }  // namespace shoal::placement

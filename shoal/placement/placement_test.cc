@@ -302,5 +302,21 @@ TEST(ClusterPlacer, LearnsFromFramesAndFollowsTheWorkers) {
   EXPECT_EQ(placer.place(network, cluster, {}), std::vector<int>(5, kNowhere));
 }
 
+TEST(Decisions, AreInWordsAndForScripts) {
+  ClusterPlacer::Decision made{.placement = {.cameras = {{.rate = 12.5,
+                                                          .latency_seconds = 0.02,
+                                                          .joules = 1.5,
+                                                          .why = "it is the fastest"},
+                                                         {.why = "no machine can"}}},
+                               .workers = {"w1", ""}};
+  EXPECT_EQ(text_of(made, {"door", "yard"}),
+            "door: on w1, 12.5 frames/s and 20 ms expected; it is the fastest\n"
+            "yard: no machine can\n");
+  EXPECT_EQ(to_json(made, 0).dump(),
+            R"({"expected_fps":12.5,"expected_joules":1.5,"expected_latency_ms":20.0,)"
+            R"("network":"w1","optimal":true,"why":"it is the fastest"})");
+  EXPECT_EQ(to_json(made, 2).dump(), "null");
+}
+
 }  // namespace
 }  // namespace shoal::placement

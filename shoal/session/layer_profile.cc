@@ -3,6 +3,7 @@
 #include "shoal/session/layer_profile.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace shoal {
 namespace {
@@ -104,6 +105,16 @@ int64_t LayerProfile::macs() const {
 double LayerProfile::total_ms() const {
   double sum = 0;
   for (const LayerTime& layer : layers) sum += layer.median_ms;
+  return sum;
+}
+
+double LayerProfile::slowest_ms(size_t count) const {
+  std::vector<double> times;
+  for (const LayerTime& layer : layers) times.push_back(layer.median_ms);
+  std::ranges::sort(times, std::greater());
+  times.resize(std::min(times.size(), count));
+  double sum = 0;
+  for (const double ms : times) sum += ms;
   return sum;
 }
 

@@ -35,6 +35,15 @@ Result<VulkanOptions> vulkan_options(std::string_view name) {
   return gpu::options_of<VulkanOptions>(vulkan::kKind, name);
 }
 
-void register_vulkan_device() { gpu::register_gpu(vulkan::kKind, "Vulkan", make_vulkan_device); }
+void register_vulkan_device() {
+  gpu::register_gpu(
+      vulkan::kKind, "Vulkan", make_vulkan_device, vulkan_devices,
+      +[](const VulkanDescription& device) -> Json {
+        return {{"device_name", device.name},
+                {"kind", device.kind},
+                {"driver", device.driver},
+                {"memory_bytes", device.memory_bytes}};
+      });
+}
 
 }  // namespace shoal

@@ -41,6 +41,11 @@ struct GateEvaluation {
   Agreement agreement = {};                 // with the detector on every frame
   double frames_alike = 0;                  // share of frames in which all boxes agree
   double gate_ms_p50 = 0, gate_ms_p99 = 0;  // of a decision
+
+  // Of all frames, those that were not looked at.
+  double skipped_share() const {
+    return frames == 0 ? 0 : static_cast<double>(skipped) / static_cast<double>(frames);
+  }
 };
 
 // Watches with the gate, and compares each answer with what the detector finds in that frame.

@@ -67,4 +67,14 @@ Result<std::unique_ptr<FrameSource>> open_source(const std::string& source,
   return std::unique_ptr<FrameSource>(std::make_unique<ImageFiles>(std::move(files)));
 }
 
+Result<std::vector<std::unique_ptr<FrameSource>>> open_sources(
+    const std::vector<std::string>& sources, const VideoOptions& video) {
+  std::vector<std::unique_ptr<FrameSource>> all;
+  for (const std::string& source : sources) {
+    SHOAL_ASSIGN(auto opened, open_source(source, video));
+    all.push_back(std::move(opened));
+  }
+  return all;
+}
+
 }  // namespace shoal::watch

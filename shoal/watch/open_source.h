@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/watch/frame_source.h"
@@ -17,6 +18,10 @@ namespace shoal::watch {
 // open_video() fails.
 Result<std::unique_ptr<FrameSource>> open_source(const std::string& source,
                                                  const VideoOptions& video = {});
+
+// Several of them. Fails as the first does that cannot be opened.
+Result<std::vector<std::unique_ptr<FrameSource>>> open_sources(
+    const std::vector<std::string>& sources, const VideoOptions& video = {});
 
 }  // namespace shoal::watch
 

@@ -534,6 +534,9 @@ TEST(Sources, SayWhatTheyAreNot) {
   const auto text = open_source(folder->path() / "clip.txt");
   EXPECT_TRUE(text.ok() ? !(*text)->next().ok() : text.status().code() == Code::kUnsupported);
   std::ofstream(folder->path() / "torn.jpg") << "no image";
+  EXPECT_EQ(open_sources({std::string(kScene), folder->path()})->size(), 2u);
+  EXPECT_EQ(open_sources({std::string(kScene), folder->path() / "none.jpg"}).status().code(),
+            Code::kNotFound);
   const auto source = open_source(folder->path());
   ASSERT_TRUE(source.ok());
   EXPECT_FALSE((*source)->next().ok());

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "../streaming.h"
+#include "../planning.h"
 #include "cluster_access.h"
 #include "cluster_bench.h"
 

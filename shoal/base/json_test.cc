@@ -1,10 +1,12 @@
-#include "apps/flags/json.h"
+#include "shoal/base/json.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+#include <random>
 
-namespace shoal::cli {
+namespace shoal {
 namespace {
 
 TEST(Json, WritesEveryKindOfValue) {
@@ -41,6 +43,8 @@ TEST(Json, GrowsByMembersAndElements) {
   object["list"].push_back(0.5);
   object.update({{"x", 3}, {"y", false}});
   EXPECT_EQ(object.dump(), R"({"list":[0.5],"x":3,"y":false})");
+  EXPECT_EQ(object.members().size(), 3U);
+  EXPECT_EQ(object.members().at("x").dump(), "3");
 }
 
 TEST(Json, IsValidWhateverItHolds) {
@@ -66,7 +70,41 @@ TEST(Json, RefusesWhatIsNone) {
   }
 }
 
+TEST(Json, RefusesDeepNesting) {
+  EXPECT_TRUE(Json::parse(std::string(60, '[') + std::string(60, ']')).ok());
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_EQ(Json::parse(deep).status().code(), Code::kCorrupt);
+}
+
+TEST(Json, WritesDoublesAsOthersDo) {
+  for (const auto& [number, text] :
+       {std::pair(0.0, "0.0"), std::pair(-0.0, "-0.0"), std::pair(100.0, "100.0"),
+        std::pair(123456789012345.0, "123456789012345.0"), std::pair(1e15, "1e+15"),
+        std::pair(1.5e16, "1.5e+16"), std::pair(0.0001, "0.0001"), std::pair(0.00001, "1e-05"),
+        std::pair(-12.5, "-12.5"), std::pair(0.1 + 0.2, "0.30000000000000004"),
+        std::pair(5e-324, "5e-324"), std::pair(1.25e-7, "1.25e-07")}) {
+    EXPECT_EQ(Json(number).dump(), text);
+  }
+}
+
+TEST(Json, DoublesReadBackAsTheSame) {
+  std::mt19937_64 rng(1);
+  std::uniform_real_distribution<double> mantissa(-1, 1), exponent(-30, 30);
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string text = Json(mantissa(rng) * std::pow(10, exponent(rng))).dump();
+    const auto read = Json::parse(text);
+    ASSERT_TRUE(read.ok()) << text;
+    EXPECT_EQ(read->dump(), text);
+    EXPECT_NE(text.find_first_of(".e"), text.npos) << text;
+  }
+}
+
+TEST(Json, IndentsListsInObjects) {
+  const Json json = {{"a", Json::array({1, Json::object()})}, {"b", Json::array()}};
+  EXPECT_EQ(json.dump(2), "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}");
+}
+
 TEST(Json, IndentsForPeople) { EXPECT_EQ((Json{{"a", 1}}.dump(2)), "{\n  \"a\": 1\n}"); }
 
 }  // namespace
-}  // namespace shoal::cli
+}  // namespace shoal

@@ -1,0 +1,69 @@
+#include "shoal/gpu/registry.h"
+
+#include <map>
+#include <mutex>
+
+#include "shoal/device/hybrid.h"
+#include "shoal/devices/devices.h"
+
+namespace shoal::gpu {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, Kind, std::less<>> kinds;
+};
+
+Registry& registry() {
+  static Registry all;
+  return all;
+}
+
+std::map<std::string, Kind, std::less<>> all_kinds() {
+  const std::lock_guard lock(registry().mutex);
+  return registry().kinds;
+}
+
+std::string_view kind_of(std::string_view device) { return device.substr(0, device.find(':')); }
+
+}  // namespace
+
+void register_kind(Kind kind) {
+  const std::lock_guard lock(registry().mutex);
+  registry().kinds[kind.name] = std::move(kind);
+}
+
+std::vector<FoundGpu> found_gpus() {
+  std::vector<FoundGpu> all;
+  for (const auto& [name, kind] : all_kinds()) {
+    size_t number = 0;
+    for (Json& facts : kind.find()) {
+      all.push_back({name + ":" + std::to_string(number++), std::move(facts)});
+    }
+  }
+  return all;
+}
+
+bool has_precisions(std::string_view device) {
+  const std::string_view kind = kind_of(device);
+  return kind == "opencl" || kind == "vulkan";
+}
+
+std::string in_f16(const std::string& device) {
+  return device + (device == kind_of(device) ? ":0:fp16" : ":fp16");
+}
+
+MakeWithPrecision with_precision(const std::string& device) {
+  return [device](GpuPrecision precision,
+                  const std::vector<std::string>& f32_layers) -> Result<std::unique_ptr<Device>> {
+    const auto kinds = all_kinds();
+    const auto kind = kinds.find(kind_of(device));
+    if (kind == kinds.end()) {
+      return Status(Code::kUnsupported, "this program was built without " + device);
+    }
+    SHOAL_ASSIGN(auto made, kind->second.make(device, precision, f32_layers));
+    return make_hybrid_device(std::move(made), make_cpu_device());
+  };
+}
+
+}  // namespace shoal::gpu

@@ -1,0 +1,45 @@
+// The GPUs of this machine, by the APIs that this program has.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/json.h"
+#include "shoal/gpu/session_precision.h"
+
+namespace shoal::gpu {
+
+// An API.
+struct Kind {
+  std::string name;  // "opencl"
+  // What its devices are, in the order of their numbers; none where it does not work here.
+  std::function<std::vector<Json>()> find;
+  // The device of this name alone, in this precision whatever the name says.
+  std::function<Result<std::unique_ptr<Device>>(std::string_view name, GpuPrecision precision,
+                                                const std::vector<std::string>& f32_layers)>
+      make;
+};
+
+// Adds an API, or replaces the one of the same name. Thread-safe.
+void register_kind(Kind kind);
+
+struct FoundGpu {
+  std::string name;  // as make_device() takes it: "opencl:0"
+  Json facts;        // name, driver, memory
+};
+// All of them, in the order of APIs' names. Thread-safe.
+std::vector<FoundGpu> found_gpus();
+
+// Whether the device of this name is one whose precision can be chosen: opencl:N, vulkan:N.
+bool has_precisions(std::string_view device);
+// The name of the same device in f16: "opencl:0:fp16" of "opencl".
+std::string in_f16(const std::string& device);
+
+// The device of this name with a CPU beside it, in any precision. It fails with kUnsupported where
+// nobody registered the API.
+MakeWithPrecision with_precision(const std::string& device);
+
+}  // namespace shoal::gpu

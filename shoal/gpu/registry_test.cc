@@ -1,0 +1,70 @@
+#include "shoal/gpu/registry.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal::gpu {
+namespace {
+
+TEST(GpuNames, SayWhetherTheyHavePrecisions) {
+  for (const char* name : {"opencl", "opencl:0", "vulkan:1:fp16"}) {
+    EXPECT_TRUE(has_precisions(name)) << name;
+  }
+  for (const char* name : {"", "cpu", "openclish:0", "hybrid:opencl:0+cpu"}) {
+    EXPECT_FALSE(has_precisions(name)) << name;
+  }
+  EXPECT_EQ(in_f16("opencl"), "opencl:0:fp16");
+  EXPECT_EQ(in_f16("vulkan:2"), "vulkan:2:fp16");
+}
+
+TEST(GpuRegistry, FindsDevicesOfAllApis) {
+  register_kind({.name = "b",
+                 .find =
+                     [] {
+                       return std::vector<Json>{{{"x", 1}}, {{"x", 2}}};
+                     },
+                 .make = {}});
+  register_kind({.name = "a", .find = [] { return std::vector<Json>{{{"x", 0}}}; }, .make = {}});
+  register_kind({.name = "none", .find = [] { return std::vector<Json>(); }, .make = {}});
+  const std::vector<FoundGpu> all = found_gpus();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].name, "a:0");
+  EXPECT_EQ(all[2].name, "b:1");
+  EXPECT_EQ(all[2].facts.dump(), R"({"x":2})");
+}
+
+TEST(GpuRegistry, MakesADeviceInThePrecisionThatIsAskedFor) {
+  std::string name;
+  std::vector<std::string> layers;
+  GpuPrecision precision = GpuPrecision::kF32;
+  register_kind({.name = "test",
+                 .find = [] { return std::vector<Json>(); },
+                 .make =
+                     [&](std::string_view asked, GpuPrecision how,
+                         const std::vector<std::string>& f32_layers) {
+                       name = asked;
+                       precision = how;
+                       layers = f32_layers;
+                       return Result<std::unique_ptr<Device>>(make_reference_device());
+                     }});
+  const auto made = with_precision("test:3")(GpuPrecision::kF16, {"conv"});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ((*made)->info().name, "hybrid(reference+cpu)");
+  EXPECT_EQ(name, "test:3");
+  EXPECT_EQ(precision, GpuPrecision::kF16);
+  EXPECT_EQ(layers, std::vector<std::string>{"conv"});
+  const auto unknown = with_precision("metal:0")(GpuPrecision::kF16, {});
+  EXPECT_EQ(unknown.status().code(), Code::kUnsupported);
+  EXPECT_EQ(unknown.status().message(), "this program was built without metal:0");
+}
+
+TEST(PrecisionFacts, SayWhatTheSearchFound) {
+  AutomaticPrecision found;
+  found.layers = {"a", "b"};
+  found.choice.f32_layers = {"b"};
+  const std::string json = to_json(found).dump();
+  EXPECT_NE(json.find(R"("f32_layers":["b"])"), json.npos) << json;
+  EXPECT_NE(json.find(R"("layers":2)"), json.npos) << json;
+}
+
+}  // namespace
+}  // namespace shoal::gpu

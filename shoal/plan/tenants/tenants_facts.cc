@@ -1,0 +1,56 @@
+#include "shoal/plan/tenants/tenants_facts.h"
+
+#include <algorithm>
+
+#include "shoal/plan/cost/plan_stats.h"
+
+namespace shoal::plan {
+
+std::vector<Facts> model_rows(const Tenancy& made) {
+  std::vector<Facts> rows;
+  for (size_t i = 0; i < made.models.size(); ++i) {
+    const TenantPlan& tenant = made.plans[i];
+    const std::vector<int> workers = workers_of(tenant.plan.plan());
+    rows.push_back({{"model", made.models[i], "model"},
+                    {"requests_per_second", made.rates[i], "requests/s", 1},
+                    {"kind", tenant.plan.name, "plan"},
+                    {"workers", workers, "workers", std::to_string(workers.size())},
+                    {"alone_ms", 1e3 * tenant.alone.timeline.seconds, "ms alone", 1},
+                    {"predicted_ms", 1e3 * tenant.plan.timeline.seconds, "ms together", 1},
+                    {"slowdown", tenant.slowdown(), "slower", 2},
+                    {"plan", to_text(tenant.plan.graph(), tenant.plan.plan())}});
+  }
+  return rows;
+}
+
+std::vector<Facts> worker_rows(const Tenancy& made) {
+  std::vector<Facts> rows;
+  for (size_t w = 0; w < made.cluster.workers.size(); ++w) {
+    Facts row = {shown("worker", std::to_string(w)),
+                 {"name", made.cluster.workers[w].name, "name"}};
+    Json busy = Json::array(), memory = Json::array();
+    double bytes = 0;
+    for (size_t i = 0; i < made.models.size(); ++i) {
+      const Demand& demand = made.plans[i].demand;
+      row.push_back(shown("busy with " + made.models[i] + " %", fixed(100 * demand.compute[w], 1)));
+      busy.push_back(demand.compute[w]);
+      memory.push_back(demand.memory[w]);
+      bytes += demand.memory[w];
+    }
+    row.push_back({"busy", std::move(busy)});
+    row.push_back(
+        {"memory_bytes", std::move(memory), "memory", in_bytes(static_cast<long long>(bytes))});
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json to_json(const Tenancy& made) {
+  double largest = 0;
+  for (const TenantPlan& tenant : made.plans) largest = std::max(largest, tenant.slowdown());
+  return {{"models", list_of(model_rows(made))},
+          {"workers", list_of(worker_rows(made))},
+          {"largest_slowdown", largest}};
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,26 @@
+// Plans for several models on one cluster, as rows of tables and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shoal/base/facts.h"
+#include "shoal/plan/tenants/tenants.h"
+
+namespace shoal::plan {
+
+// The models and their rates, the cluster, and the plans for them. REQUIRES: as many of each.
+struct Tenancy {
+  std::vector<std::string> models;
+  std::vector<double> rates;  // requests a second
+  ClusterProfile cluster = {};
+  std::vector<TenantPlan> plans = {};
+};
+
+// A row for each model, and for each worker with what it does for each of them.
+std::vector<Facts> model_rows(const Tenancy& made);
+std::vector<Facts> worker_rows(const Tenancy& made);
+
+Json to_json(const Tenancy& made);
+
+}  // namespace shoal::plan

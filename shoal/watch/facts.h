@@ -1,0 +1,40 @@
+// What is seen in streams, as JSON for scripts and as lines for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shoal/base/facts.h"
+#include "shoal/watch/activity.h"
+#include "shoal/watch/draw.h"
+#include "shoal/watch/evaluation.h"
+#include "shoal/watch/place_totals.h"
+#include "shoal/watch/watch.h"
+
+namespace shoal::watch {
+
+Json to_json(const Event& event);
+
+// The answer about a frame of this source, and what happened in it.
+Json to_json(const FrameAnswer& answer, const std::vector<Event>& events,
+             const std::string& source);
+
+// A stream in numbers. `computed`: of the multiply-accumulates of a look, those that were computed.
+Json to_json(const WatchResult& result, double computed);
+
+// What happened at zones and lines.
+Json to_json(const PlaceTotals& totals);
+
+Json to_json(const GateEvaluation& result);
+
+// The metrics of the better association, and of the plain one under its name.
+Json to_json(const TrackEvaluation& result);
+// A row for each association.
+std::vector<Facts> rows_of(const TrackEvaluation& result);
+
+// A line for each box, which begins with `source`, and for each event. Names of classes are those
+// of `what`.
+std::string text_of(const FrameAnswer& answer, const Annotation& what, const std::string& source);
+std::string text_of(const std::vector<Event>& events, const Annotation& what);
+
+}  // namespace shoal::watch

@@ -1,0 +1,100 @@
+// Plans as rows of tables, in words and as JSON.
+#include <gtest/gtest.h>
+
+#include "shoal/passes/passes.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/comparison_facts.h"
+#include "shoal/plan/search/explanation.h"
+#include "shoal/plan/stream/straggler_latencies.h"
+#include "shoal/plan/stream/stream_facts.h"
+#include "shoal/plan/tenants/tenants_facts.h"
+#include "shoal/zoo/zoo.h"
+
+namespace shoal::plan {
+namespace {
+
+ClusterProfile cluster_of(size_t workers) {
+  return uniform_cluster(workers, *find_device("pi4"), *find_link("gigabit"));
+}
+
+Graph optimized(std::string_view model) { return *passes::optimize(*zoo::build(model)); }
+
+TEST(ComparisonFacts, HaveARowForEachSegmentAndWorker) {
+  const Comparison made = *compare_plans(optimized("alexnet"), cluster_of(2), {});
+  const auto segments = segment_rows(made);
+  ASSERT_EQ(segments.size(), made.best().plan().segments.size());
+  size_t nodes = 0;
+  for (const Facts& row : segments) nodes += std::stoul(row[0].cell);
+  EXPECT_EQ(nodes, made.best().graph().nodes().size()) << "every node is in one segment";
+  const auto workers = worker_rows(made);
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[1][1].cell, "pi4-1");
+  EXPECT_NE(workers[0][4].cell, "0 B");
+}
+
+TEST(ComparisonFacts, SayWhyOthersAreSlowerAndWhatHelps) {
+  const Comparison made = *compare_plans(optimized("alexnet"), cluster_of(3), {});
+  ASSERT_GE(made.plans.size(), 3U);
+  const std::string text = summary_text(made);
+  EXPECT_TRUE(text.starts_with(made.best().name + ": ")) << text;
+  EXPECT_NE(text.find("of them halos\n"), text.npos) << text;
+  EXPECT_NE(text.find(" ms: " + why_slower(made, made.plans[2]) + "\n"), text.npos) << text;
+  EXPECT_EQ(text.find(why_slower(made, made.plans.back())) != text.npos, made.plans.size() <= 3);
+  EXPECT_TRUE(text.ends_with(advice_text(made) + "\n")) << text;
+  const Comparison safe = *compare_plans(optimized("lenet5"), cluster_of(3), {.survive = 1});
+  const std::string protected_text = summary_text(safe);
+  EXPECT_EQ(protected_text.find("halos"), text.npos) << "nearly all of it is read twice";
+  EXPECT_NE(protected_text.find(price_text(safe) + "\n"), text.npos) << protected_text;
+}
+
+TEST(StreamFacts, ShareTheirNamesWithPlansForOneRequest) {
+  const StreamComparison made = *compare_streams(optimized("alexnet"), cluster_of(2), {});
+  const auto stages = stage_rows(made);
+  ASSERT_EQ(stages.size(), made.best().turns[0].plan().segments.size());
+  EXPECT_EQ(worker_rows(made).size(), 2U);
+  const std::string json = to_json(made, "alexnet").dump();
+  for (const char* name : {"model", "cluster_ms", "predicted_ms", "single_ms", "speedup", "survive",
+                           "workers", "alternatives", "advice", "plan", "kind"}) {
+    EXPECT_NE(json.find("\"" + std::string(name) + "\":"), json.npos) << name;
+  }
+  EXPECT_NE(json.find(R"("workers":[{"compute_ms":)"), json.npos) << json;
+  const std::string text = summary_text(made);
+  EXPECT_TRUE(text.starts_with(made.best().name + ": an answer every ")) << text;
+  EXPECT_TRUE(text.ends_with(advice_text(made) + "\n")) << text;
+}
+
+TEST(TenantFacts, SayHowBusyEachWorkerIsWithEachModel) {
+  const Graph first = optimized("lenet5"), second = optimized("lenet5");
+  Tenancy made{{"a", "b"}, {1, 5}, cluster_of(2), {}};
+  const Tenant tenants[] = {{&first, 1}, {&second, 5}};
+  made.plans = *plan_tenants(tenants, made.cluster);
+  const auto models = model_rows(made);
+  ASSERT_EQ(models.size(), 2U);
+  EXPECT_EQ(models[1][1].cell, "5.0");
+  const auto workers = worker_rows(made);
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[0][3].column, "busy with b %");
+  const std::string json = to_json(made).dump();
+  EXPECT_TRUE(json.starts_with(R"({"largest_slowdown":)")) << json;
+  EXPECT_NE(json.find(R"("workers":[{"busy":[)"), json.npos) << json;
+  EXPECT_EQ(json.find("busy with"), json.npos) << "for people only";
+}
+
+TEST(StragglerFacts, CompareWaitingWithGoingOn) {
+  StragglerLatencies latencies;
+  for (double ms : {1.0, 3.0}) latencies.first.add(ms);
+  for (double ms : {4.0, 4.0}) latencies.all.add(ms);
+  const auto rows = rows_of(latencies, "m", "rows");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0][0].cell, "m");
+  EXPECT_EQ(rows[0][3].cell, "4.0");
+  EXPECT_EQ(rows[1][3].cell, "2.0");
+  EXPECT_EQ(rows[2][3].cell, "50 %");
+  const std::string json = to_json(latencies).dump();
+  EXPECT_NE(json.find(R"("mean_ms":2.0)"), json.npos) << json;
+  EXPECT_NE(json.find(R"("waiting_mean_ms":4.0)"), json.npos) << json;
+  EXPECT_NE(json.find(R"("requests":2)"), json.npos) << json;
+}
+
+}  // namespace
+}  // namespace shoal::plan
