@@ -151,7 +151,7 @@ Result<std::vector<size_t>> least_missed_blocks(const Means& means, size_t count
   Chooser chooser(means);
   SHOAL_TRY(chooser.load());
   return chooser.first(count);
-  }
+}
 
 Result<std::vector<size_t>> blocks_by_loss(const Means& means) {
   Chooser chooser(means);
