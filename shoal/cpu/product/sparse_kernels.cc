@@ -23,8 +23,11 @@ Times times_of(int64_t dense_bytes) {
   return dense_bytes <= kCache ? Times{7.5, 120} : Times{4.5, 120};
 }
 
-// A form that should take so many times as long as the dense one is not worth a trial.
-constexpr double kHopeless = 2;
+// A form that should take so many times as long as the dense one is not worth a trial. Elements may
+// surprise, because caches do. Blocks read nearly as much as the dense kernel does where nearly all
+// of them are there: they can gain a few percent, and a trial on a busy machine has chosen them
+// where they lose up to 30.
+constexpr double kHopeless = 2, kHopelessBlocks = 1;
 
 // Time of each form as a share of the dense one; infinite if it should not be tried.
 struct Estimate {
@@ -51,13 +54,12 @@ Estimate estimate(const KernelSpec& spec, const MatrixProducts& products) {
   };
   // The exact density reads all weights, which a model that is not sparse should not pay for.
   const auto [elements, blocks] = shares_of(sampled_density_of(matrix, products.k, products.n));
-  if (elements >= kHopeless && blocks >= times.in_block) return {};
+  if (elements >= kHopeless && blocks >= kHopelessBlocks) return {};
   const Density density = density_of(matrix, products.k, products.n);
   if (density.elements == 0) return {.blocks = 0};  // nothing to choose from
   Estimate found = shares_of(density);
-  // Blocks that are all there are the dense matrix.
   if (found.elements >= kHopeless) found.elements = std::numeric_limits<double>::infinity();
-  if (found.blocks >= times.in_block) found.blocks = std::numeric_limits<double>::infinity();
+  if (found.blocks >= kHopelessBlocks) found.blocks = std::numeric_limits<double>::infinity();
   return found;
 }
 
