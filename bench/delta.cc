@@ -3,12 +3,14 @@
 //
 //   bench_delta MODEL SOURCE FRAMES THRESHOLD...
 //
-// MODEL and SOURCE may be `zoo:scene`. SOURCE is a folder of images, a video, or `still`, `square`,
-// `half` or `all`: noise of which nothing, a small square, the lower half or everything is new in
-// each frame. Each frame is computed whole and then with each threshold, one after the other, on
-// one thread, whose processor time is taken. Answers are boxes, of which the F1 at an overlap of
-// 0.5 is taken, or the best class. A threshold of 0 is there to see that answers are equal: frames
-// are then never computed whole, even where that is faster.
+// MODEL and SOURCE may be `zoo:scene`. With `@native` after it, MODEL reads images of 768 x 576, as
+// made-up ones and vtest.avi are, without resizing; convolutional networks only. SOURCE is a folder
+// of images, a video, or `still`, `square`, `half` or `all`: noise of which nothing, a small
+// square, the lower half or everything is new in each frame. Each frame is computed whole and then
+// with each threshold, one after the other, on one thread, whose processor time is taken. Answers
+// are boxes, of which the F1 at an overlap of 0.5 is taken, or the best class. A threshold is that
+// of layers, and inputs have a fifth of it. A threshold of 0 is there to see that answers are
+// equal: frames are then never computed whole, even where that is faster.
 //
 //   bench_delta layers MODEL SOURCE FRAMES THRESHOLD
 //
@@ -32,6 +34,7 @@
 #include "shoal/delta/delta_device.h"
 #include "shoal/delta/delta_executable.h"
 #include "shoal/detect/head.h"
+#include "shoal/detect/resized_graph.h"
 #include "shoal/models/model.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
@@ -45,6 +48,9 @@ double cpu_ms() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
 }
+
+constexpr int64_t kHeight = 576, kWidth = 768;  // of noise and of vtest.avi
+constexpr std::string_view kNative = "@native";
 
 // Frames of a source in order, or noise. All are u8 [h, w, 3].
 class Frames {
@@ -80,8 +86,6 @@ class Frames {
 
  private:
   explicit Frames(std::string source) : source_(std::move(source)), noise_(fresh(kHeight)) {}
-
-  static constexpr int64_t kHeight = 576, kWidth = 768;  // as vtest.avi
 
   // Noise in squares of 8 pixels, so that it survives being made smaller.
   Tensor fresh(int64_t height) {
@@ -177,7 +181,38 @@ struct Contender {
   double found = 0, same = 0;    // boxes of both, and pairs of them; or frames, and same answers
 };
 
-Result<Contender> contender(const Model& model, std::optional<float> threshold, bool adapts) {
+// A model's graph, and what it declares of that.
+struct Network {
+  Graph graph;
+  std::vector<TensorInfo> inputs, outputs;
+};
+
+Result<Network> network_of(const std::string& name) {
+  const bool is_native = name.ends_with(kNative);
+  const std::string file = is_native ? name.substr(0, name.size() - kNative.size()) : name;
+  SHOAL_ASSIGN(const Model model,
+               file == watch::kScene ? watch::scene_detector() : open_model(file));
+  SHOAL_ASSIGN(LoadedGraph bound, model.graph());
+  Network network;
+  SHOAL_ASSIGN(network.inputs, model.inputs());
+  SHOAL_ASSIGN(network.outputs, model.outputs());
+  network.graph = std::move(bound.graph);
+  if (!is_native) return network;
+  Shape shape = network.graph[network.graph.inputs()[0]].type.shape;
+  (*network.inputs[0].dims)[2] = shape[2] = kHeight;
+  (*network.inputs[0].dims)[3] = shape[3] = kWidth;
+  SHOAL_ASSIGN(network.graph, detect::resized_graph(network.graph, shape));
+  for (size_t i = 0; i < network.outputs.size(); ++i) {
+    const Shape& output = network.graph[network.graph.outputs()[i]].type.shape;
+    network.outputs[i].dims.emplace();
+    for (size_t axis = 0; axis < output.rank(); ++axis) {
+      network.outputs[i].dims->push_back(output[axis]);
+    }
+  }
+  return network;
+}
+
+Result<Contender> contender(const Graph& graph, std::optional<float> threshold, bool adapts) {
   Contender one{.device = make_cpu_device({.threads = 1})};
   if (threshold) {
     one.threshold = *threshold;
@@ -188,7 +223,7 @@ Result<Contender> contender(const Model& model, std::optional<float> threshold, 
     one.delta = delta.get();
     one.device = std::move(delta);
   }
-  SHOAL_ASSIGN(one.session, model.session(*one.device));
+  SHOAL_ASSIGN(one.session, Session::open(graph, *one.device));
   return one;
 }
 
@@ -252,15 +287,13 @@ void print(const Contender& whole, const Contender& one, const std::string& sour
 
 Status measure(const std::string& name, const std::string& source, size_t frames,
                const std::vector<float>& thresholds, bool by_layers) {
-  SHOAL_ASSIGN(const Model model,
-               name == watch::kScene ? watch::scene_detector() : open_model(name));
-  SHOAL_ASSIGN(const std::vector<TensorInfo> inputs, model.inputs());
-  SHOAL_ASSIGN(const std::vector<TensorInfo> outputs, model.outputs());
+  SHOAL_ASSIGN(const Network network, network_of(name));
+  const auto& [graph, inputs, outputs] = network;
   const auto head = detect::recognise(inputs, outputs);
-  SHOAL_ASSIGN(Contender whole, contender(model, {}, false));
+  SHOAL_ASSIGN(Contender whole, contender(graph, {}, false));
   std::vector<Contender> others;
   for (const float threshold : thresholds) {
-    SHOAL_ASSIGN(Contender one, contender(model, threshold, !by_layers));
+    SHOAL_ASSIGN(Contender one, contender(graph, threshold, !by_layers));
     others.push_back(std::move(one));
   }
   LayerTable of_whole, of_tiles;
@@ -277,8 +310,9 @@ Status measure(const std::string& name, const std::string& source, size_t frames
     if (head.ok()) {
       SHOAL_ASSIGN(prepared, detect::prepare(image, *head));
     } else {
-      SHOAL_ASSIGN(prepared.input,
-                   image_for_input(image, *inputs[0].dims, *find_preset("imagenet")));
+      Preprocess how = *find_preset("imagenet");
+      if (name.ends_with(kNative)) how.resize = how.crop = 0;
+      SHOAL_ASSIGN(prepared.input, image_for_input(image, *inputs[0].dims, how));
     }
     SHOAL_ASSIGN(const std::vector<Tensor> wanted, timed_run(whole, prepared.input));
     for (Contender& one : others) {

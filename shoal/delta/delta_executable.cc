@@ -356,13 +356,13 @@ double DeltaExecutable::take_changed_pixels(const Tensor& fresh,
 
 void DeltaExecutable::set_thresholds() {
   has_thresholds_ = true;
-  const auto set = [&](ValueId id) {
-    value(id).most = options_.threshold * root_mean_square(value(id).kept);
+  const auto set = [&](ValueId id, float threshold) {
+    value(id).most = threshold * root_mean_square(value(id).kept);
   };
   if (options_.threshold == 0) return;
-  std::ranges::for_each(graph().inputs(), set);
+  for (const ValueId id : graph().inputs()) set(id, options_.of_inputs * options_.threshold);
   for (size_t i = 0; i < layers_.size(); ++i) {
-    if (layers_[i].is_checked) set(graph().nodes()[i].outputs[0]);
+    if (layers_[i].is_checked) set(graph().nodes()[i].outputs[0], options_.threshold);
   }
 }
 
