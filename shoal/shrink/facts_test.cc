@@ -80,7 +80,7 @@ TEST(ShrinkFacts, WarnOfRecipesThatHarmAndControlsThatWin) {
 TEST(ShrinkFacts, SayWhatWasWrittenWhereTheTargetCostTooMuch) {
   ShrinkResult result = a_result();
   EXPECT_EQ(result.missed_bound(1), "");
-  result.missed = {{.top1 = 96}};
+  result.missed = {{.top1 = 96, .size = {}, .ms = {}}};
   EXPECT_EQ(result.missed_bound(1),
             "the target costs 2.00 points of top-1, not 1.00: a network that lost less is written");
   result.removed.clear();

@@ -31,7 +31,7 @@ Examples:
 void print_training(const fit::TrainingResult& result, bool json) {
   if (json) return print_json(to_json(result));
   print_facts(facts_of(result), false);
-  if (result.privacy) print_facts(facts_of(*result.privacy, result.images_per_second), false);
+  if (result.privacy) print_facts(fit::facts_of(*result.privacy, result.images_per_second), false);
 }
 
 // Shows training on stderr, and as a page if one is asked for.
