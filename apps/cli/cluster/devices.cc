@@ -18,6 +18,11 @@ Examples:
   shoal devices --discover      and those that say they are on this network, member or not
 Speed is measured: multiply-accumulates of a 3x3 convolution, small messages, and bulk.)";
 
+// Of the table of no workers.
+const std::vector<std::string> kColumns = {"worker",      "address", "processor",  "threads",
+                                           "free memory", "GMAC/s",  "latency ms", "Mbit/s",
+                                           "wake-up ms",  "load",    "plans",      "health"};
+
 struct Flags {
   std::string folder = cluster::default_cluster_folder().string();
   bool json = false;
@@ -41,7 +46,8 @@ Outcome devices(const Flags& flags) {
   if (flags.json) {
     print_json(to_json(workers, inspected));
   } else {
-    table_of(rows_of(workers, inspected)).print();
+    const std::vector<Facts> rows = rows_of(workers, inspected);
+    (rows.empty() ? Table(kColumns) : table_of(rows)).print();
   }
   size_t gone = 0;
   for (const auto& seen : inspected) {
