@@ -53,6 +53,7 @@ TEST(WorkerFacts, SayWhatIsKnownOfThoseThatAnswer) {
   seen.state.plans = 2;
   seen.macs_per_second = 2.5e9;
   seen.link.latency_seconds = 0.001;
+  seen.link.bytes_per_second = 1e6;
   const std::vector<ListedWorker> workers = {{"hall", "h:1"}, {"attic", "a:1"}};
   const std::vector<Result<WorkerInspection>> inspected = {
       seen, Status(Code::kUnavailable, "attic: nobody answers")};
@@ -63,7 +64,7 @@ TEST(WorkerFacts, SayWhatIsKnownOfThoseThatAnswer) {
   const auto rows = rows_of(workers, inspected);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(text_of(rows[0]),
-            "hall|h:1|a processor|4|" + in_bytes(0) + "|2.5|1.00|0.0|0.0|0.00|2|ok");
+            "hall|h:1|a processor|4|" + in_bytes(0) + "|2.5|1.00|8.0|0.0|0.00|2|ok");
   EXPECT_EQ(text_of(rows[1]), "attic|a:1|-|-|-|-|-|-|-|-|-|gone");
 }
 
