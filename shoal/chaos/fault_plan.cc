@@ -175,6 +175,11 @@ std::vector<FaultAction> actions_of(const FaultEvent& event, int workers) {
   return Script(event, workers).run();
 }
 
+FaultCounts FaultCounts::usual(bool endless) {
+  if (endless) return {1, 1, 1, 1, 1, 1, 1};
+  return {.kills = 10};
+}
+
 FaultPlan::FaultPlan(FaultPlanOptions options)
     : options_(std::move(options)), left_(options_.counts), random_(options_.seed, 1) {
   SHOAL_CHECK(left_.sum() > 0 && options_.workers > 0);

@@ -40,6 +40,8 @@ struct FaultCounts {
   size_t drops = 0;
   size_t corruptions = 0;
 
+  // What is drawn where nobody says what: kills, or for as long as it takes all kinds alike.
+  static FaultCounts usual(bool endless);
   size_t sum() const { return kills + stops + slows + partitions + delays + drops + corruptions; }
 };
 

@@ -203,5 +203,12 @@ TEST(FaultEvent, IsDescribedInWords) {
   EXPECT_EQ(describe(event_of(Fault::kCorrupt, 0), {"a", "b"}), "b damaged: bytes to a");
 }
 
+TEST(FaultCounts, AreUsuallyKillsOrAllKindsAlike) {
+  EXPECT_EQ(FaultCounts::usual(false).kills, 10u);
+  EXPECT_EQ(FaultCounts::usual(false).sum(), 10u);
+  EXPECT_EQ(FaultCounts::usual(true).kills, 1u);
+  EXPECT_EQ(FaultCounts::usual(true).sum(), 7u);
+}
+
 }  // namespace
 }  // namespace shoal::chaos

@@ -63,7 +63,7 @@ Status check(const ExitsOptions& options);
 
 // The state of a run after a step.
 struct ExitsStep {
-  std::string_view what;  // "exit 1", "all exits"
+  std::string_view network;  // "exit 1", "all exits"
   const fit::StepReport& step;
 };
 

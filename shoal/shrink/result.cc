@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shoal/base/number_text.h"
+
 namespace shoal::shrink {
 namespace {
 
@@ -49,6 +51,27 @@ std::vector<std::string> ShrinkResult::lost_to() const {
 bool ShrinkResult::recipe_does_harm() const {
   constexpr double kPoints = 1;  // less is what one run differs from the next
   return dense.top1 < top1_before - kPoints;
+}
+
+std::vector<std::string> ShrinkResult::warnings() const {
+  std::vector<std::string> lines;
+  if (recipe_does_harm()) {
+    lines.push_back("training took the dense network from " + fixed(top1_before, 2) + " to " +
+                    fixed(dense.top1, 2) +
+                    " %: a lower --rate or --clip 1 may help, and these figures say little");
+  }
+  for (const std::string& control : lost_to()) {
+    lines.push_back("the control '" + control + "' is better: the removal gained nothing");
+  }
+  return lines;
+}
+
+std::string ShrinkResult::missed_bound(double max_drop) const {
+  if (missed.empty()) return "";
+  return "the target costs " + fixed(dense.top1 - missed[0].top1, 2) + " points of top-1, not " +
+         fixed(max_drop, 2) +
+         (removed.empty() ? ": the dense control is written"
+                          : ": a network that lost less is written");
 }
 
 }  // namespace shoal::shrink

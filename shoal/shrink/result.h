@@ -90,6 +90,11 @@ struct ShrinkResult {
   // True if the recipe made the dense network worse by more than a point, as a rate that is too
   // high does. No figure of such a run says what the removal costs.
   bool recipe_does_harm() const;
+  // Lines for people about what makes the figures worth less; none where nothing does.
+  std::vector<std::string> warnings() const;
+  // In words, that the target cost more than `max_drop` points, and what was written instead; empty
+  // where it did not.
+  std::string missed_bound(double max_drop) const;
 };
 
 }  // namespace shoal::shrink

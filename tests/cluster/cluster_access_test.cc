@@ -6,7 +6,7 @@
 #include "here.h"
 #include "shoal/cluster/board.h"
 #include "shoal/emulate/links.h"
-#include "shoal/emulate/measured_plans.h"
+#include "shoal/emulate/measured_facts.h"
 #include "shoal/net/test_peers.h"
 #include "shoal/net/tls/membership.h"
 #include "shoal/plan/device_presets.h"
@@ -186,6 +186,62 @@ TEST_F(Real, StreamsAreMeasured) {
   ASSERT_TRUE(seconds.ok()) << seconds.status().message();
   EXPECT_GT(*seconds, 0);
   EXPECT_LT(*seconds, 1 / made.single_per_second) << "these workers are not so slow";
+  auto beside = measure_stream_beside_one(access_, made, {}, false);
+  ASSERT_TRUE(beside.ok()) << beside.status().message();
+  EXPECT_LT(beside->single, 1 / made.single_per_second) << "measured, too";
+  EXPECT_GT(beside->stream, 0);
+  plan::StreamComparison large = made;
+  large.single_fits = false;
+  beside = measure_stream_beside_one(access_, large, {}, false);
+  ASSERT_TRUE(beside.ok()) << beside.status().message();
+  EXPECT_EQ(beside->single, 1 / made.single_per_second) << "as predicted";
+}
+
+TEST_F(Real, StreamsAreBalanced) {
+  const plan::StreamComparison made = *plan::compare_streams(graph_, *access_.profile(graph_), {});
+  const auto steps = measure_balance(access_, made, 0);
+  ASSERT_TRUE(steps.ok()) << steps.status().message();
+  ASSERT_FALSE(steps->empty());
+  EXPECT_EQ(steps->front().move, "");
+  EXPECT_GT(steps->front().seconds, 0);
+}
+
+TEST_F(Real, ChecksNeedPlansThatSurvive) {
+  const auto plan = [&](int survive) {
+    return (*plan::make_plans(graph_, *access_.profile(graph_), {.survive = survive}))[0];
+  };
+  const auto judge = make_reference_device();
+  EXPECT_FALSE(race_checks(access_, plan(0), *judge, 2, 0).ok());
+  const auto result = race_checks(access_, plan(1), *judge, 2, 0);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->plain.count(), result->verified.count());
+  EXPECT_TRUE(result->accused.empty());
+}
+
+TEST_F(Real, FiguresStandBesidePredictions) {
+  plan::Comparison made = *plan::compare_plans(graph_, *access_.profile(graph_), {});
+  PlanFigures figures{.single = made.single.timeline, .many = made.best().timeline, .rounds = 3};
+  figures.many.seconds = figures.single.seconds / 4;
+  const Json plan = {{"model", "m"}, {"workers", Json::array({Json::object(), Json::object()})}};
+  Json json = with_figures(plan, made, figures);
+  EXPECT_EQ(json["speedup"].dump(), "4.0");
+  EXPECT_EQ(json["model"].dump(), "\"m\"");
+  EXPECT_EQ(json["rounds"].dump(), "3");
+  EXPECT_EQ(json["workers"][1]["compute_ms"].dump(),
+            Json(1e3 * figures.many.compute_seconds[1]).dump());
+  EXPECT_EQ(json["advice"].dump(), Json(conclusion_of(made, figures)).dump());
+  EXPECT_EQ(segment_rows(made, figures).size(), made.best().plan().segments.size());
+  EXPECT_EQ(worker_rows(made, figures).at(1)[0].cell, "worker-1");
+  EXPECT_EQ(rows_of(made, figures).at(2)[2].cell, "4.00");
+  made.single_fits = false;
+  EXPECT_EQ(rows_of(made, figures).at(0)[2].cell, "no memory");
+
+  const plan::StreamComparison stream =
+      *plan::compare_streams(graph_, *access_.profile(graph_), {});
+  const StreamFigures periods{.single = 0.2, .stream = 0.1};
+  EXPECT_EQ(with_figures(Json::object(), stream, periods)["cluster_ms"].dump(), "100.0");
+  EXPECT_EQ(rows_of(stream, periods).at(0)[2].cell, "200.0");
+  EXPECT_NE(conclusion_of(stream, periods), "");
 }
 
 }  // namespace

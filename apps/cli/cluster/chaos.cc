@@ -1,24 +1,23 @@
 // shoal chaos: what becomes of requests while workers are killed, stopped and cut off.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <optional>
 
-#include "../cli.h"
-#include "../exit_codes.h"
-#include "../facts.h"
 #include "../model.h"
+#include "../print_found.h"
 #include "../progress.h"
-#include "apps/flags/json.h"
 #include "chaos_train.h"
-#include "chaos_view.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/process.h"
 #include "shoal/chaos/processes/chaos_page.h"
-#include "shoal/chaos/processes/chaos_run.h"
 #include "shoal/chaos/processes/chaos_workers.h"
+#include "shoal/chaos/processes/facts.h"
 #include "shoal/chaos/simulated/history.h"
 #include "shoal/config/cluster_file.h"
 #include "shoal/cpu/cpu.h"
@@ -47,7 +46,7 @@ breaks a promise is named by its seed, and happens again with '--histories 1 --s
 
 struct Flags {
   bool sim = false, train = false;
-  std::string codec = "f32";
+  ChaosTrainFlags learning;
   uint64_t histories = 1000;
   size_t workers = 5;
   std::string cluster;  // emulated devices in their place: cluster.toml
@@ -62,170 +61,58 @@ struct Flags {
   const Command* command = nullptr;  // to ask which faults were given
 };
 
-chaos::Campaign simulate(const Flags& flags) {
-  constexpr uint64_t kAtOnce = 100;
-  chaos::Campaign all;
-  ProgressBar progress("histories", flags.histories);
-  while (all.histories < flags.histories) {
-    const uint64_t count = std::min(kAtOnce, flags.histories - all.histories);
-    all += chaos::live_through(flags.run.seed + all.histories, count);
-    progress.at(all.histories);
+// What happens, on stderr: stdout is for the report. On a terminal all workers, drawn over what was
+// drawn before; elsewhere, where faults go on for a time, a line for each.
+class ChaosView {
+ public:
+  explicit ChaosView(bool says_lines) : says_lines_(says_lines) {}
+
+  void show(const chaos::ChaosProgress& progress) {
+    constexpr std::chrono::milliseconds kInterval{100};
+    const auto now = std::chrono::steady_clock::now();
+    if (!is_terminal_ && says_lines_ && progress.faults != faults_) {
+      faults_ = progress.faults;
+      std::fprintf(stderr, "%s\n", line_of(progress).c_str());
+    } else if (is_terminal_ && now >= last_ + kInterval) {
+      last_ = now;
+      redraw(lines_of(progress));
+    }
   }
-  return all;
-}
 
-Outcome report(const Flags& flags, const chaos::Campaign& campaign) {
-  print_facts({counted("histories", campaign.histories, "histories"),
-               counted("requests", campaign.requests, "requests"),
-               counted("answered", campaign.answered, "answered"),
-               counted("failed", campaign.failed, "failed"),
-               counted("replayed", campaign.replayed, "replayed"),
-               counted("violations", campaign.violations, "violations"),
-               {"first_bad_seed", campaign.first_bad_seed}},
-              flags.json);
-  if (campaign.violations == 0) return {};
-  return {Exit::kAccuracy,
-          "seed " + std::to_string(campaign.first_bad_seed) + ": " + campaign.first_violation};
-}
-
-Json to_json(const chaos::ChaosReport& report) {
-  return {{"requests", report.requests},
-          {"answered", report.answered},
-          {"failed", report.failed},
-          {"wrong", report.wrong},
-          {"replayed", report.replayed},
-          {"resent_to_dead", report.resent_to_dead},
-          {"faults", report.returns.count()},
-          {"kinds", report.kinds},
-          {"at_points", report.at_points},
-          {"calm_p50_ms", report.calm.quantile(0.5)},
-          {"calm_p99_ms", report.calm.quantile(0.99)},
-          {"p50_ms", report.faulty.quantile(0.5)},
-          {"p99_ms", report.faulty.quantile(0.99)},
-          {"after_p50_ms", report.after.quantile(0.5)},
-          {"longest_ms", report.faulty.max()},
-          {"recovery_ms_max", report.recovery_ms_max},
-          {"return_ms_p50", report.returns.quantile(0.5)},
-          {"return_ms_max", report.returns.max()},
-          {"checked", report.checked},
-          {"disputed", report.disputed},
-          {"left_out", report.left_out},
-          {"requests_until_left_out", report.asked_until_left_out},
-          {"wrong_after", report.wrong_after}};
-}
-
-unsigned long long as_long(uint64_t n) { return n; }
-
-using Latencies = std::pair<const char*, const LatencyRecorder*>;
-
-void print_latencies(std::initializer_list<Latencies> all) {
-  Table table({"", "requests", "p50 ms", "p99 ms", "longest ms"});
-  for (const auto& [what, ms] : all) {
-    table.add({what, std::to_string(ms->count()), fixed(ms->quantile(0.5), 1),
-               fixed(ms->quantile(0.99), 1), fixed(ms->max(), 1)});
+ private:
+  void redraw(const std::vector<std::string>& lines) {
+    std::string text = lines_ > 0 ? "\033[" + std::to_string(lines_) + "A" : "";
+    // A line that wraps would not be drawn over.
+    const size_t width = terminal_width();
+    for (const std::string& line : lines) text += "\r\033[K" + line.substr(0, width) + "\n";
+    lines_ = lines.size();
+    std::fputs(text.c_str(), stderr);
   }
-  table.print();
-}
-
-void print_report(const chaos::ChaosReport& report) {
-  print_latencies({{"before", &report.calm}, {"during", &report.faulty}, {"after", &report.after}});
-  std::printf("faults: %llu; answered meanwhile: %llu, failed %llu, wrong %llu, replayed %llu\n",
-              as_long(report.returns.count()), as_long(report.answered), as_long(report.failed),
-              as_long(report.wrong), as_long(report.replayed));
-  if (report.checked > 0) {
-    std::printf("checked: %llu requests, %llu of them disputed\n", as_long(report.checked),
-                as_long(report.disputed));
+  static size_t terminal_width() {
+    winsize size{};
+    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col : 80;
   }
-  for (const std::string& name : report.left_out) {
-    std::printf("left out: %s, because it lied; found after %llu requests; wrong since: %llu\n",
-                name.c_str(), as_long(report.asked_until_left_out), as_long(report.wrong_after));
-  }
-}
 
-Json to_json(const chaos::OverloadReport& report, const std::map<std::string, uint64_t>& kinds) {
-  uint64_t faults = 0;
-  for (const auto& [kind, count] : kinds) faults += count;
-  return {{"goodput", report.goodput()},
-          {"capacity_per_s", report.capacity_per_s},
-          {"faulty_capacity_per_s", report.faulty_capacity_per_s},
-          {"offered_per_s", report.offered_per_s},
-          {"answered_per_s", report.answered_per_s},
-          {"answered", report.answered},
-          {"refused", report.refused},
-          {"late", report.late},
-          {"failed", report.failed},
-          {"wrong", report.wrong},
-          {"timeout_ms", report.timeout_ms},
-          {"calm_p50_ms", report.calm.quantile(0.5)},
-          {"calm_p99_ms", report.calm.quantile(0.99)},
-          {"p50_ms", report.accepted.quantile(0.5)},
-          {"p99_ms", report.accepted.quantile(0.99)},
-          {"refusal_ms_p50", report.refusals.quantile(0.5)},
-          {"refusal_ms_p99", report.refusals.quantile(0.99)},
-          {"recovery_s", report.recovery_s},
-          {"faults", faults},
-          {"kinds", kinds}};
-}
-
-void print_report(const chaos::OverloadReport& report) {
-  print_latencies(
-      {{"calm", &report.calm}, {"accepted", &report.accepted}, {"refused", &report.refusals}});
-  std::printf("%.0f requests/s offered, %.0f answered: %.0f %% of the %.0f without overload\n",
-              report.offered_per_s, report.answered_per_s, 100 * report.goodput(),
-              report.capacity_per_s);
-  std::printf("late %llu, failed %llu, wrong %llu; as before after %.2f s\n", as_long(report.late),
-              as_long(report.failed), as_long(report.wrong), report.recovery_s);
-}
-
-// Where the emulated devices are slower than they should be, for this machine has no time to be
-// them.
-void note_lateness(const chaos::ChaosReport& report, double predicted_ms) {
-  const double late = report.calm.quantile(0.5) / predicted_ms - 1;
-  if (late <= emulate::kGoodLateness) return;
-  std::fprintf(
-      stderr,
-      "this machine is busy, or its network slower than the emulated one: without faults a "
-      "request took %.0f %% longer than predicted\n",
-      100 * late);
-}
-
-// The workers, and plans for any set of them.
-Result<chaos::ChaosClusterOptions> cluster_options(const Flags& flags, const Graph& graph,
-                                                   std::atomic<double>& predicted_ms) {
-  const plan::PlanOptions plan{.survive = flags.survive};
-  const chaos::ChaosClusterOptions options{.program = executable_path(),
-                                           .seed = flags.run.seed,
-                                           .cluster_file = flags.cluster,
-                                           .dilation = flags.dilation,
-                                           .lies = flags.lies,
-                                           .verify = flags.verify};
-  if (flags.cluster.empty()) return with_processes(options, flags.workers, graph, plan);
-  SHOAL_ASSIGN(const plan::ClusterProfile cluster, config::read_cluster(flags.cluster));
-  return with_devices(options, cluster, graph, plan, predicted_ms);
-}
-
-Outcome overload(const Flags& flags, chaos::ChaosCluster& cluster) {
-  std::map<std::string, uint64_t> kinds;
-  const chaos::OverloadReport report =
-      chaos::overload_cluster(flags.overload, flags.run, cluster, kinds);
-  flags.json ? print_json(to_json(report, kinds)) : print_report(report);
-  if (report.wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
-  if (report.failed > 0) return {Exit::kNetwork, report.first_failure};
-  return {};
-}
+  const bool is_terminal_ = isatty(STDERR_FILENO) != 0, says_lines_;
+  std::chrono::steady_clock::time_point last_;
+  uint64_t faults_ = 0;  // that were told of
+  size_t lines_ = 0;     // that are drawn
+};
 
 // Shows how many plans are made while a cluster opens: one for all workers, and one for each set
 // with one fewer. Plans are made later, too, after losses. Thread-safe.
 class OpeningProgress {
  public:
-  explicit OpeningProgress(size_t workers) { bar_.emplace("start, plan, deploy", workers + 2); }
-
-  void planned() {
+  void planned(size_t workers) {
     const std::lock_guard lock(mutex_);
-    if (bar_) bar_->at(++count_);
+    if (is_over_) return;
+    if (!bar_) bar_.emplace("start, plan, deploy", workers + 2);
+    bar_->at(++count_);
   }
   void end() {
     const std::lock_guard lock(mutex_);
+    is_over_ = true;
     bar_.reset();
   }
 
@@ -233,64 +120,67 @@ class OpeningProgress {
   std::mutex mutex_;
   std::optional<ProgressBar> bar_;
   size_t count_ = 0;
+  bool is_over_ = false;
 };
+
+Outcome simulate(const Flags& flags) {
+  std::optional<ProgressBar> bar(std::in_place, "histories", flags.histories);
+  const chaos::Campaign campaign =
+      chaos::live_through(flags.run.seed, flags.histories, [&](uint64_t done) { bar->at(done); });
+  bar.reset();
+  print_facts(facts_of(campaign), flags.json);
+  return outcome_of(campaign.verdict());
+}
+
+Outcome overload(const Flags& flags, chaos::ChaosCluster& cluster) {
+  chaos::FaultKinds kinds;
+  const chaos::OverloadReport report =
+      chaos::overload_cluster(flags.overload, flags.run, cluster, kinds);
+  print_found(flags.json, report, kinds);
+  return outcome_of(report.verdict());
+}
 
 Outcome run_on_processes(const Flags& flags) {
   use_one_malloc_arena();
   SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.model, {}));
   SHOAL_OR_EXIT(const Graph graph, Exit::kModel, passes::optimize(loaded.graph));
+  chaos::ChaosWorkers workers{.processes = flags.workers, .survive = flags.survive};
+  if (!flags.cluster.empty()) {
+    SHOAL_OR_EXIT(workers.devices, Exit::kUsage, config::read_cluster(flags.cluster));
+  }
+  OpeningProgress opening;
+  const size_t count = flags.cluster.empty() ? flags.workers : workers.devices.workers.size();
+  workers.on_plan = [&] { opening.planned(count); };
   std::atomic<double> predicted_ms = 0;  // of a request without faults, on emulated devices
-  SHOAL_OR_EXIT(auto options, Exit::kUsage, cluster_options(flags, graph, predicted_ms));
-  if (flags.verify > 0 && flags.survive == 0) {
-    return {Exit::kUsage, "--verify compares what --survive makes redundant"};
-  }
-  if (flags.survive >= static_cast<int>(options.workers.size())) {
-    return {Exit::kUsage, "to survive the loss of " + std::to_string(flags.survive) + " takes " +
-                              std::to_string(flags.survive + 1) + " workers"};
-  }
+  SHOAL_OR_EXIT(const auto options, Exit::kUsage,
+                with_workers({.program = executable_path(),
+                              .seed = flags.run.seed,
+                              .cluster_file = flags.cluster,
+                              .dilation = flags.dilation,
+                              .lies = flags.lies,
+                              .verify = flags.verify},
+                             workers, graph, predicted_ms));
   const auto device = make_cpu_device({.threads = 1});
-  OpeningProgress opening(options.workers.size());
-  options.plan = [&opening, plan = options.plan](const auto& set) {
-    opening.planned();
-    return plan(set);
-  };
   const auto cluster = chaos::ChaosCluster::open(graph, *device, options);
   opening.end();
   if (!cluster.ok()) return fail(Doing::kTalk, cluster.status());
   if (!flags.cluster.empty()) {
-    std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
-                 options.workers.size(), options.dilation);
+    std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n", count,
+                 options.dilation);
   }
   if (flags.overload.times > 0) return overload(flags, **cluster);
   ChaosView view(flags.run.seconds > 0);
   const chaos::ChaosReport report = chaos::run_chaos(
       flags.run, **cluster, [&](const chaos::ChaosProgress& progress) { view.show(progress); });
-  flags.json ? print_json(to_json(report)) : print_report(report);
+  print_found(flags.json, report);
   if (!flags.html.empty()) {
     const Status written =
         write_file(flags.html, chaos::chaos_page(flags.model + " under faults", report));
     if (!written.ok()) return fail(Exit::kResources, written);
   }
-  if (predicted_ms > 0) note_lateness(report, predicted_ms);
-  // Before a liar is found, wrong answers are what it is there for.
-  const uint64_t wrong = flags.lies > 0 && flags.verify > 0 ? report.wrong_after : report.wrong;
-  if (wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
-  if (flags.lies > 0 && flags.verify > 0 && report.left_out.empty()) {
-    return {Exit::kAccuracy, "the worker that lies was not found"};
-  }
-  if (report.failed > 0) return {Exit::kNetwork, report.first_failure};
-  return {};
-}
-
-Outcome train_under_faults(const Flags& flags) {
-  const ChaosTrainFlags train{.model = flags.model,
-                              .codec = flags.codec,
-                              .workers = flags.workers,
-                              .kills = flags.run.faults.kills,
-                              .seed = flags.run.seed,
-                              .histories = flags.histories,
-                              .json = flags.json};
-  return flags.sim ? train_in_histories(train) : train_on_processes(train);
+  const std::string late = predicted_ms > 0 ? note_lateness(report, predicted_ms) : "";
+  if (!late.empty()) std::fprintf(stderr, "%s\n", late.c_str());
+  return outcome_of(report.verdict(flags.lies > 0 && flags.verify > 0));
 }
 
 void add_counts(Command& command, chaos::FaultCounts& counts) {
@@ -306,12 +196,6 @@ void add_counts(Command& command, chaos::FaultCounts& counts) {
   add("--delays", counts.delays, "Times that all comes late to one and from it, for a while");
   add("--breaks", counts.drops, "Times that a connection of one breaks");
   add("--corruptions", counts.corruptions, "Times that bytes to one or from it are damaged");
-}
-
-// Where none is asked for by name.
-chaos::FaultCounts default_counts(const Flags& flags) {
-  if (flags.run.seconds > 0) return {1, 1, 1, 1, 1, 1, 1};
-  return {.kills = 10};
 }
 
 bool names_faults(const Command& command) {
@@ -369,12 +253,20 @@ Outcome run(Flags& flags) {
   if (flags.run.seconds > 0) flags.overload.seconds = flags.run.seconds;
   // Overload alone is a fault already.
   const bool is_overload = flags.overload.times > 0;
-  if (!is_overload && !names_faults(*flags.command)) flags.run.faults = default_counts(flags);
+  if (!is_overload && !names_faults(*flags.command)) {
+    flags.run.faults = chaos::FaultCounts::usual(flags.run.seconds > 0);
+  }
   if (!flags.html.empty() && (flags.sim || is_overload)) {
     return {Exit::kUsage, "--html shows faults of processes, not --sim or --overload"};
   }
-  if (flags.train) return train_under_faults(flags);
-  return flags.sim ? report(flags, simulate(flags)) : run_on_processes(flags);
+  if (!flags.train) return flags.sim ? simulate(flags) : run_on_processes(flags);
+  flags.learning.model = flags.model;
+  flags.learning.workers = flags.workers;
+  flags.learning.kills = flags.run.faults.kills;
+  flags.learning.seed = flags.run.seed;
+  flags.learning.json = flags.json;
+  return flags.sim ? train_in_histories(flags.learning, flags.histories)
+                   : train_on_processes(flags.learning);
 }
 
 }  // namespace
@@ -390,7 +282,7 @@ void add_chaos(Command& app, Action& action) {
                                    "Workers learn a network, in place of answering requests");
   command
       .add_setting(
-          "--codec", flags.codec, "How their gradients travel, as in shoal train",
+          "--codec", flags.learning.codec, "How their gradients travel, as in shoal train",
           one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive"}))
       ->needs(train);
   command.add_flag("--json", flags.json, "Print one JSON object");

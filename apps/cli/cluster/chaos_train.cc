@@ -1,9 +1,7 @@
 #include "chaos_train.h"
 
-#include <algorithm>
 #include <optional>
 
-#include "../exit_codes.h"
 #include "../facts.h"
 #include "../model.h"
 #include "../progress.h"
@@ -18,39 +16,6 @@ namespace shoal::cli {
 namespace {
 
 constexpr int64_t kMicro = 4;  // samples of a micro-batch
-
-double ms(chaos::Time time) { return std::chrono::duration<double, std::milli>(time).count(); }
-
-std::vector<Fact> facts_of(const chaos::TrainChaosReport& report) {
-  return {{"kills", report.kills, "kills"},
-          {"hangs", report.hangs},
-          {"steps", report.steps, "steps"},
-          {"steps_lost", report.steps_lost(), "computed again", 2, " steps"},
-          {"joined_again", report.joined_again},
-          {"next_step_ms_p50", report.next_step.quantile(0.5), "next step ms", 1},
-          {"next_step_ms_max", report.next_step.max(), "longest ms", 1},
-          {"calm_step_ms", report.calm_step_ms, "calm step ms", 1},
-          {"replicas_differed", report.differing},
-          {"lost_norm_max", report.lost_norm},
-          {"loss", report.loss, "loss", 4},
-          {"calm_loss", report.calm_loss, "calm loss", 4},
-          {"weights_equal", report.is_equal, "weights",
-           report.is_equal ? "as without kills" : "others"}};
-}
-
-std::vector<Fact> facts_of(const chaos::TrainingCampaign& campaign) {
-  return {counted("histories", campaign.histories, "histories"),
-          counted("compared", campaign.compared, "compared"),
-          counted("steps", campaign.steps, "steps"),
-          counted("kills", campaign.kills, "workers killed"),
-          counted("hub_kills", campaign.hub_kills, "hubs killed"),
-          counted("damages", campaign.damages, "damages"),
-          counted("violations", campaign.violations, "violations"),
-          {"first_bad_seed", campaign.first_bad_seed},
-          {"hub_steps_lost", campaign.hub_steps_lost},
-          {"stalls", campaign.stalls},
-          {"next_step_ms_max", ms(campaign.longest_recovery)}};
-}
 
 Result<cluster::Lesson> lesson_of(const ChaosTrainFlags& flags) {
   SHOAL_ASSIGN(const Model model, open_model(flags.model, {.seed = flags.seed}));
@@ -81,28 +46,17 @@ Outcome train_on_processes(const ChaosTrainFlags& flags) {
   bar.reset();
   if (!report.ok()) return fail(Doing::kTrain, report.status());
   print_facts(facts_of(*report), flags.json);
-  if (report->differing > 0) return {Exit::kAccuracy, "the weights of workers differed"};
-  if (flags.codec == "f32" && !report->is_equal) {
-    return {Exit::kAccuracy, "kills changed what was learned"};
-  }
-  return {};
+  return outcome_of(report->verdict(flags.codec == "f32"));
 }
 
-Outcome train_in_histories(const ChaosTrainFlags& flags) {
-  constexpr uint64_t kAtOnce = 50;
+Outcome train_in_histories(const ChaosTrainFlags& flags, uint64_t histories) {
   const auto device = make_reference_device();
-  chaos::TrainingHistories histories(*device);
-  chaos::TrainingCampaign campaign;
-  ProgressBar progress("histories", flags.histories);
-  while (campaign.histories < flags.histories) {
-    const uint64_t count = std::min(kAtOnce, flags.histories - campaign.histories);
-    histories.live_through(flags.seed + campaign.histories, count, campaign);
-    progress.at(campaign.histories);
-  }
+  std::optional<ProgressBar> bar(std::in_place, "histories", histories);
+  const chaos::TrainingCampaign campaign = chaos::TrainingHistories(*device).live_through(
+      flags.seed, histories, [&](uint64_t done) { bar->at(done); });
+  bar.reset();
   print_facts(facts_of(campaign), flags.json);
-  if (campaign.violations == 0) return {};
-  return {Exit::kAccuracy,
-          "seed " + std::to_string(campaign.first_bad_seed) + ": " + campaign.first_violation};
+  return outcome_of(campaign.verdict());
 }
 
 }  // namespace shoal::cli

@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "../cli.h"
+#include "../exit_codes.h"
+#include "shoal/chaos/verdict.h"
 
 namespace shoal::cli {
 
@@ -12,13 +13,19 @@ struct ChaosTrainFlags {
   std::string model;
   std::string codec = "f32";
   size_t workers = 0, kills = 0;
-  uint64_t seed = 1, histories = 0;
+  uint64_t seed = 1;
   bool json = false;
 };
 
 // Worker processes of this machine.
 Outcome train_on_processes(const ChaosTrainFlags& flags);
-// Simulated runs, in virtual time.
-Outcome train_in_histories(const ChaosTrainFlags& flags);
+// So many simulated runs, in virtual time.
+Outcome train_in_histories(const ChaosTrainFlags& flags, uint64_t histories);
+
+inline Outcome outcome_of(const chaos::Verdict& verdict) {
+  using Kind = chaos::Verdict::Kind;
+  if (verdict.kind == Kind::kKept) return {};
+  return {verdict.kind == Kind::kWrong ? Exit::kAccuracy : Exit::kNetwork, verdict.why};
+}
 
 }  // namespace shoal::cli

@@ -1,17 +1,11 @@
 // shoal cluster: makes a cluster, invites devices into it, and keeps the list of them.
-#include <atomic>
 #include <cstdio>
-#include <optional>
 
 #include "../cli.h"
 #include "../table.h"
 #include "members.h"
-#include "shoal/base/notification.h"
-#include "shoal/cluster/folder.h"
-#include "shoal/cluster/worker_probe.h"
-#include "shoal/net/address.h"
-#include "shoal/net/discovery/discovery.h"
-#include "shoal/net/enrol/enrolment.h"
+#include "shoal/cluster/discovered.h"
+#include "shoal/cluster/invite.h"
 #include "shoal/net/tls/membership.h"
 #include "shoal/net/tls/tls.h"
 #include "stop_signals.h"
@@ -22,6 +16,7 @@ namespace {
 
 using cluster::ClusterFolder;
 using cluster::ListedWorker;
+using cluster::OpenInvitation;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -47,69 +42,37 @@ struct Flags {
   TokenFlags token;
 };
 
-net::Time now() { return std::chrono::system_clock::now(); }
-
 Outcome init(const Flags& flags) {
-  SHOAL_OR_EXIT(const ClusterFolder made, Exit::kUsage, ClusterFolder::create(flags.folder, now()));
+  SHOAL_OR_EXIT(const ClusterFolder made, Exit::kUsage,
+                ClusterFolder::create(flags.folder, std::chrono::system_clock::now()));
   SHOAL_OR_EXIT(const net::Authority authority, Exit::kUsage, made.authority());
   std::printf("cluster %s in %s\n", authority.cluster().c_str(), flags.folder.c_str());
   return {};
 }
 
-// An address that others can use: an interface's own, unless all were asked for.
-Result<std::string> announced(const Flags& flags, const std::string& listening) {
-  if (!flags.address.empty()) return flags.address;
-  SHOAL_ASSIGN(const net::Interface where, net::parse_interface(listening));
-  if (!where.is_all) return listening;
-  return invalid("which address should newcomers ask at? Say so by --address HOST:PORT");
-}
-
 // Serves until one has joined, or the token has expired, or someone stops it.
 Outcome invite(const Flags& flags) {
   Notification over;
-  std::atomic<bool> stopped = false;
-  std::optional<Outcome> outcome;  // of who joined
-  const StopSignals signals([&] {
-    stopped = true;
-    over.notify();
-  });
+  const StopSignals signals([&] { over.notify(); });
   const auto role = net::parse_role(flags.role);  // --role takes nothing else
   const ClusterFolder folder(flags.folder);
-  SHOAL_OR_EXIT(const net::Authority authority, Exit::kUsage, folder.authority());
-  net::EnrolmentOptions options;
-  options.told = [&](const Result<net::Joined>& who) {
-    if (!who.ok()) {
-      std::fprintf(stderr, "refused: %s\n", std::string(who.status().message()).c_str());
-      return;
-    }
-    if (who->renewed) {
-      std::fprintf(stderr, "renewed: %s\n", who->name.c_str());
-      return;
-    }
-    const Status listed = who->address.empty() ? Status() : folder.add({who->name, who->address});
-    std::fprintf(stderr, "joined: %s %s\n", who->name.c_str(),
-                 who->address.empty() ? "(not listed: it did not say where it listens)"
-                                      : who->address.c_str());
-    outcome = listed.ok() ? Outcome{} : fail(Exit::kResources, listed);
-    over.notify();
-  };
-  SHOAL_OR_EXIT(auto enrolment, Exit::kNetwork,
-                net::serve_enrolment(authority, flags.listen, options));
-  SHOAL_OR_EXIT(const std::string address, Exit::kUsage, announced(flags, enrolment->address()));
-  const std::chrono::minutes lifetime(flags.minutes);
+  SHOAL_OR_EXIT(net::Authority authority, Exit::kUsage, folder.authority());
+  SHOAL_OR_EXIT(const auto invitation, Exit::kNetwork,
+                OpenInvitation::serve(folder, std::move(authority), flags.listen, say, over));
   SHOAL_OR_EXIT(const net::Token token, Exit::kUsage,
-                net::Invitations(authority).invite(address, now(), *role, lifetime));
-  std::fprintf(stderr, "on the new device, within %d minutes:\n", flags.minutes);
-  std::fprintf(stderr, *role == net::Role::kWorker
-                           ? "  shoal worker --listen ADDRESS:7070 --join-file -\n"
-                           : "  shoal cluster join NAME --join-file -\n");
+                invitation->invite({.address = flags.address,
+                                    .role = *role,
+                                    .lifetime = std::chrono::minutes(flags.minutes)}));
+  say("on the new device, within " + std::to_string(flags.minutes) + " minutes:");
+  say(*role == net::Role::kWorker ? "  shoal worker --listen ADDRESS:7070 --join-file -"
+                                  : "  shoal cluster join NAME --join-file -");
   std::printf("%s\n", to_string(token).c_str());
   std::fflush(stdout);
-  over.wait_until(net::after(lifetime));
-  enrolment.reset();  // from then on nobody writes the outcome
-  if (outcome) return *outcome;
-  if (stopped) return {Exit::kInterrupted, "stopped before anybody joined"};
-  return {Exit::kTimeout, "nobody joined while the token was good"};
+  using End = OpenInvitation::End;
+  SHOAL_OR_EXIT(const End end, Exit::kResources, invitation->wait());
+  if (end == End::kStopped) return {Exit::kInterrupted, "stopped before anybody joined"};
+  if (end == End::kExpired) return {Exit::kTimeout, "nobody joined while the token was good"};
+  return {};
 }
 
 Outcome list(const Flags& flags) {
@@ -128,17 +91,12 @@ Outcome add_discovered(const Flags& flags) {
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
                 net::make_tls_transport(tls.membership->identity(), tls));
   SHOAL_OR_EXIT(const auto found, Exit::kUsage, net::discover(net::kDiscoveryTimeout));
-  for (const net::Peer& peer : found) {
-    const ListedWorker worker{peer.name, peer.address};
-    const Status member = cluster::WorkerProbe::open(worker, *transport).status();
-    if (!member.ok()) {
-      std::fprintf(stderr, "not listed: %s\n", std::string(member.message()).c_str());
-      continue;
-    }
-    if (Status listed = folder.add(worker); !listed.ok()) return fail(Exit::kResources, listed);
+  const auto told = [](const ListedWorker& worker, const Status& member) {
+    if (!member.ok()) return say("not listed: " + std::string(member.message()));
     std::printf("%s %s\n", worker.name.c_str(), worker.address.c_str());
-  }
-  return {};
+  };
+  const Status listed = cluster::list_members(folder, found, *transport, told);
+  return listed.ok() ? Outcome{} : fail(Exit::kResources, listed);
 }
 
 Outcome done(const Status& status) { return status.ok() ? Outcome{} : fail(Exit::kUsage, status); }

@@ -8,7 +8,6 @@
 
 #include "../model.h"
 #include "../progress.h"
-#include "deploy_progress.h"
 #include "emulation_flags.h"
 #include "shoal/base/user_folders.h"
 #include "shoal/cluster/board.h"
@@ -22,6 +21,27 @@ namespace shoal::cli {
 namespace {
 
 using Access = Result<std::unique_ptr<ClusterAccess>>;
+
+constexpr uint64_t kMegabyte = 1'000'000;
+
+// Draws one line for each deployment that sends a megabyte or more, on a terminal only.
+class WeightsBar {
+ public:
+  void at(const cluster::WeightsProgress& progress) {
+    uint64_t done = 0, total = 0;
+    for (const auto& [worker, one] : progress) {
+      done += one.done;
+      total += one.total;
+    }
+    if (total < kMegabyte) return;
+    if (!bar_) bar_.emplace("weights", total / kMegabyte);
+    bar_->at(done / kMegabyte, "MB to " + std::to_string(progress.size()) + " workers");
+    if (done == total) bar_.reset();
+  }
+
+ private:
+  std::optional<ProgressBar> bar_;
+};
 
 void say_left_out(const Status& why) {
   std::fprintf(stderr, "left out: %s\n", std::string(why.message()).c_str());
@@ -65,7 +85,12 @@ Access open_folder(bool exclusive, cluster::ConnectionOptions options) {
 
 Access open_access(const PlanFlags& flags, DeployProgress progress) {
   cluster::ConnectionOptions options{.cache = cache_folder(), .left_out = say_left_out};
-  options.deploy.progress = progress ? std::move(progress) : draw_deployments();
+  options.deploy.progress =
+      progress ? std::move(progress)
+               : [bar = std::make_shared<WeightsBar>()](const cluster::WeightsProgress& weights) {
+                   bar->at(weights);
+                   return Status();
+                 };
   const std::string_view board = flags.board();
   return flags.network == "mpi" ? open_ranks(flags.local_device, std::move(options))
          : !board.empty()       ? open_board(board, std::move(options))

@@ -29,6 +29,5 @@ Outcome bench_verify(const ClusterBenchFlags& flags);
 // --objective throughput: how many answers a second, with several requests on their way at once;
 // with --balance, from layers dealt out evenly work is moved while requests are answered.
 Outcome bench_stream(const ClusterBenchFlags& flags);
-Outcome bench_balance(const ClusterBenchFlags& flags);
 
 }  // namespace shoal::cli

@@ -5,12 +5,12 @@
 
 #include "../cli.h"
 #include "../cluster_flags.h"
-#include "emulation_flags.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/process_stop.h"
 #include "shoal/base/temporary_folder.h"
 #include "shoal/cluster/local_workers.h"
 #include "shoal/emulate/dilation.h"
+#include "shoal/emulate/settings.h"
 #include "stop_signals.h"
 
 namespace shoal::cli {
@@ -46,19 +46,13 @@ Result<fs::path> cluster_file(const ClusterFlags& flags, const fs::path& folder)
   return path;
 }
 
-std::vector<std::string> worker_flags(const EmulationFlags& flags) {
-  std::vector<std::string> words = flags.words();
-  words.insert(words.end(), {"--threads", "1"});
-  return words;
-}
-
-Result<Process> run(const std::vector<std::string>& command, const EmulationFlags& flags,
-                    const fs::path& cluster) {
+Result<Process> run(const std::vector<std::string>& command,
+                    const emulate::EmulationSettings& emulation, const fs::path& cluster) {
   std::vector<std::string> words = {executable_path()};
   words.insert(words.end(), command.begin(), command.end());
   if (command.empty()) words.emplace_back("demo");
   Process::Options options;
-  options.environment = flags.environment();
+  options.environment = emulation.environment();
   options.environment["SHOAL_CLUSTER_DIR"] = cluster.string();
   options.terminal_signals = true;
   return Process::start(words, options);
@@ -72,7 +66,8 @@ Outcome emulate(const Flags& flags) {
   const StopSignals signals([&] { ending.ask(); });
   SHOAL_OR_EXIT(const TemporaryFolder folder, Exit::kResources, TemporaryFolder::make());
   SHOAL_OR_EXIT(const fs::path file, Exit::kResources, cluster_file(flags.cluster, folder.path()));
-  EmulationFlags emulation{file, folder.path() / "media", flags.dilation, flags.real_deploy};
+  emulate::EmulationSettings emulation{file, folder.path() / "media", flags.dilation,
+                                       flags.real_deploy};
   if (flags.dilation <= 0) {
     emulation.dilation = emulate::choose_dilation(cluster, std::thread::hardware_concurrency());
   }
@@ -82,8 +77,10 @@ Outcome emulate(const Flags& flags) {
                cluster.workers.size(), emulation.dilation);
   std::vector<std::string> names;
   for (const plan::WorkerProfile& worker : cluster.workers) names.push_back(worker.name);
+  std::vector<std::string> words = emulation.words();
+  words.insert(words.end(), {"--threads", "1"});
   cluster::LocalWorkers workers(
-      {.program = executable_path(), .folder = folder.path(), .flags = worker_flags(emulation)});
+      {.program = executable_path(), .folder = folder.path(), .flags = std::move(words)});
   const Status started = workers.start(names, [&] { return ending.asked(); });
   if (!started.ok()) return fail(Exit::kDevice, started);
   SHOAL_OR_EXIT(Process command, Exit::kResources,

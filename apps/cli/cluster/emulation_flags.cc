@@ -4,13 +4,6 @@
 #include "shoal/config/cluster_file.h"
 
 namespace shoal::cli {
-namespace {
-
-constexpr const char *kFile = "SHOAL_EMULATE", *kMedia = "SHOAL_EMULATE_MEDIA",
-                     *kDilation = "SHOAL_EMULATE_DILATION",
-                     *kRealDeploy = "SHOAL_EMULATE_REAL_DEPLOY";
-
-}  // namespace
 
 void EmulationFlags::add_to(Command& command) {
   const FlagGroup all(command, "Emulation");
@@ -42,17 +35,6 @@ Result<emulate::Emulation> EmulationFlags::make() const {
     SHOAL_ASSIGN(emulation.cluster, config::read_cluster(file));
   }
   return emulation;
-}
-
-std::vector<std::string> EmulationFlags::words() const {
-  return {"--emulate", file, "--media", media, "--dilate", std::to_string(dilation)};
-}
-
-std::map<std::string, std::string> EmulationFlags::environment() const {
-  std::map<std::string, std::string> variables = {
-      {kFile, file}, {kMedia, media}, {kDilation, std::to_string(dilation)}};
-  if (real_deploy) variables[kRealDeploy] = "true";
-  return variables;
 }
 
 }  // namespace shoal::cli

@@ -7,6 +7,9 @@
 
 namespace shoal::cli {
 
+// A line on stderr.
+void say(const std::string& line);
+
 // shoal cluster status
 Outcome show_members(const std::string& folder, bool json);
 

@@ -1,15 +1,13 @@
-// shoal branch: a classifier as narrow branches, one for each machine.
-#include <algorithm>
-#include <cstdio>
-
-#include "../table.h"
-#include "apps/flags/json.h"
-#include "branch_flags.h"
-#include "cancel_on_signals.h"
+// shoal branch: a classifier as narrow branches, one for each machine. Bounds of flags are for
+// --help; branch::check() has the last word.
+#include "../cluster_flags.h"
 #include "network_line.h"
 #include "print_result.h"
-#include "shoal/branch/advice.h"
+#include "shoal/branch/facts.h"
 #include "shoal/models/model.h"
+#include "shoal/plan/profile.h"
+#include "shoal/shrink/shrink_options.h"
+#include "train_flags.h"
 
 namespace shoal::cli {
 namespace {
@@ -26,68 +24,91 @@ Examples:
   shoal branch zoo:vgg16 --branches 8      without data: what it would cost, and how fast it would be
   shoal plan lcp.onnx --workers 8 --device pi3     where the branches go)";
 
-double ms(const plan::Prediction& made) { return made.timeline.seconds * 1e3; }
+struct BranchFlags : branch::BranchWords {
+  TrainFlags train;
+  std::string fatten = "0", merge = "auto";
+  std::string cluster, worker = "pi3", link = "ethernet-100";
+  size_t workers = 0;  // 0: one for each branch
+  double max_drop = 1;
+  branch::LearnOptions options;  // what needs no further reading
 
-Json to_json(const branch::BranchReport& report) {
-  const branch::BranchSizes& sizes = report.sizes;
-  Json json = {{"branches", report.branches},
-               {"messages", report.times ? report.times->messages : 2 * report.branches},
-               {"parameters", sizes.parameters},
-               {"parameters_dense", sizes.parameters_dense},
-               {"macs", sizes.macs},
-               {"macs_dense", sizes.macs_dense},
-               {"fatten", sizes.fatten},
-               {"merge", sizes.merge == branch::Merge::kSum ? "sum" : "concat"},
-               {"whole", sizes.whole},
-               {"advice", branch::advice(report.learned, report.times)}};
-  if (report.times) {
-    json["ms"] = ms(report.times->branches);
-    json["ms_ordinary"] = ms(report.times->ordinary);
-    json["ordinary"] = report.times->ordinary.name;
-    json["wire_bytes"] = report.times->branches.timeline.wire_bytes;
-  }
-  if (!report.learned) return json;
-  const branch::LearnResult& result = *report.learned;
-  json["top1"] = result.top1;
-  json["top1_dense_control"] = result.top1_dense;
-  json["top1_same_macs"] = result.top1_same_macs;
-  json["top1_lost"] = result.top1_lost;
-  json["macs_same"] = result.macs_same;
-  json["seconds"] = result.seconds;
-  return json;
+  void add_to(Command& command);
+  // All but the widths. Saves the preset if --save-preset was given.
+  Result<branch::LearnOptions> resolve() const;
+  // The devices that branches are for, of which there are as many as branches unless a flag says
+  // otherwise.
+  Result<plan::ClusterProfile> cluster_for(size_t count) const;
+};
+
+void add_branches(BranchFlags& flags, Command& command) {
+  const FlagGroup group(command, "Branches");
+  Option* branches =
+      group.add_setting("--branches", flags.branches,
+                        "How many; auto: as few as fit the memory of a worker, powers of two");
+  group
+      .add_option("--widths", flags.widths,
+                  "In place of --branches: their widths in relation to each other, 1,2,4; auto: "
+                  "one for each worker, so that all end together")
+      ->excludes(branches);
+  group.add_setting(
+      "--fatten", flags.fatten,
+      "Widen branches by so many percent; auto: in steps of 10 until --max-drop is met");
+  group.add_setting(
+      "--max-drop", flags.max_drop,
+      "Points that --fatten auto may lose against the dense control, on held-out images",
+      not_negative());
+  group.add_setting("--merge", flags.merge,
+                    "How branches are joined: sum, concat, or auto: sum after a stack of fully "
+                    "connected layers",
+                    one_of({"auto", "sum", "concat"}));
+  group.add_setting("--branch-dropout", flags.options.dropout,
+                    "Probability to learn without a branch, so that it may be lost",
+                    in_range(0.0, 0.9));
+  group.add_setting("--distill", flags.train.options.loss.distill,
+                    "Share of the loss that is about the dense control", in_range(0.0, 1.0));
+  group.add_setting("--temperature", flags.train.options.loss.temperature,
+                    "At which answers are compared", positive());
 }
 
-std::string millions(int64_t count) { return fixed(static_cast<double>(count) / 1e6, 3) + " M"; }
+void add_workers(BranchFlags& flags, Command& command) {
+  const FlagGroup workers(command, "Workers, for predicted times");
+  Option* file = workers.add_option("--cluster", flags.cluster, "TOML file in place of the others",
+                                    existing_file());
+  workers
+      .add_option("--workers", flags.workers, "How many (default: one for each branch)",
+                  in_range(1, 4096))
+      ->excludes(file);
+  workers.add_setting("--worker", flags.worker, "What they are: " + known_devices())
+      ->excludes(file);
+  workers.add_setting("--link", flags.link, "What links them: " + known_links())->excludes(file);
+}
 
-void print_table(const branch::BranchReport& report) {
-  const branch::BranchSizes& sizes = report.sizes;
-  const branch::LearnResult learned = report.learned.value_or(branch::LearnResult{});
-  const auto percent = [&](double top1) {
-    return report.learned ? fixed(top1, 2) + " %" : std::string();
-  };
-  const auto time = [&](plan::Prediction branch::Comparison::*made) {
-    return report.times ? fixed(ms((*report.times).*made), 1) + " ms" : std::string();
-  };
-  Table table({"network", "top-1", "parameters", "MACs", "predicted"});
-  table.add({std::to_string(report.branches) + " branches", percent(learned.top1),
-             millions(sizes.parameters), millions(sizes.macs),
-             time(&branch::Comparison::branches)});
-  table.add({"dense", percent(learned.top1_dense), millions(sizes.parameters_dense),
-             millions(sizes.macs_dense), time(&branch::Comparison::ordinary)});
-  if (report.learned) {
-    table.add({"same work", percent(learned.top1_same_macs), "", millions(learned.macs_same), ""});
-  }
-  table.print();
-  if (report.learned) {
-    std::printf("one branch lost: top-1 %.2f %% at worst\n",
-                *std::ranges::min_element(learned.top1_lost));
-  }
-  for (const std::string& layer : sizes.whole) {
-    std::printf("whole in every branch: %s\n", layer.c_str());
-  }
-  if (!report.no_times.empty()) std::printf("no predicted times: %s\n", report.no_times.c_str());
-  for (const std::string& line : branch::advice(report.learned, report.times))
-    std::printf("%s\n", line.c_str());
+void BranchFlags::add_to(Command& command) {
+  train.options = shrink::usual_recipe();
+  train.options.loss.distill = 0.5F;
+  train.options.loss.temperature = 4;
+  train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
+  add_branches(*this, command);
+  add_workers(*this, command);
+  command.add_option("--out,-o", train.options.out, "The ONNX file to write")->group("Files");
+}
+
+Result<branch::LearnOptions> BranchFlags::resolve() const {
+  branch::LearnOptions all = options;
+  SHOAL_ASSIGN(all.recipe, train.resolve());
+  if (!all.recipe.data.empty() && all.recipe.format.empty())
+    return invalid("--data needs --format");
+  all.recipe.checkpoint.clear();
+  all.out = train.options.out;
+  all.branches.merge = merge == "sum"      ? branch::Merge::kSum
+                       : merge == "concat" ? branch::Merge::kConcat
+                                           : branch::Merge::kAuto;
+  SHOAL_TRY(branch::set_fatten(fatten, max_drop, all));
+  return all;
+}
+
+Result<plan::ClusterProfile> BranchFlags::cluster_for(size_t count) const {
+  return make_cluster({cluster, workers > 0 ? workers : count, worker, link});
 }
 
 Outcome branch_and_print(const BranchFlags& flags) {
@@ -101,11 +122,8 @@ Outcome branch_and_print(const BranchFlags& flags) {
   NetworkLine line;
   const auto made = branch::report_branches(
       *device, model, options, flags, [&](size_t count) { return flags.cluster_for(count); },
-      open_data,
-      {.on_step = [&line](const branch::LearnStep& step) { line.show(step.network, step.step); },
-       .on_note = [&line](const std::string& note) { line.note(note); },
-       .cancel = cancel_on_signals()});
-  return print_result(made, flags.train.json, to_json, print_table);
+      open_data, line.callbacks<branch::LearnCallbacks>());
+  return print_result(made, flags.train.json);
 }
 
 }  // namespace

@@ -1,20 +1,16 @@
 #include "build_catalog.h"
 
-#include <cstdio>
 #include <string>
 
 #include "../exit_codes.h"
 #include "../model.h"
 #include "print_result.h"
-#include "shoal/catalog/build.h"
+#include "shoal/catalog/facts.h"
 #include "shoal/config/task_file.h"
 #include "shrink_progress.h"
-#include "variants.h"
 
 namespace shoal::cli {
 namespace {
-
-using catalog::BuildResult;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -26,28 +22,6 @@ struct BuildFlags {
   std::string task, out, steps;
   bool json = false;
 };
-
-Json to_json(const BuildResult& result) {
-  return {{"variants", json_of(result.catalog.variants)},
-          {"dominated", result.dominated},
-          {"kept", result.kept},
-          {"folder_bytes", result.folder_bytes},
-          {"nested_bytes", result.nested_bytes},
-          {"largest_bytes", result.largest_bytes},
-          {"nested_ratio", ratio(result.nested_bytes, result.largest_bytes)},
-          {"energy_model", std::string(catalog::energy_model())},
-          {"seconds", result.seconds}};
-}
-
-void print_table(const BuildResult& result) {
-  table_of(result.catalog.variants).print();
-  std::printf("all widths in %.3f x the bytes of the largest, all files %.3f MB\n",
-              ratio(result.nested_bytes, result.largest_bytes),
-              static_cast<double>(result.folder_bytes) / 1e6);
-  for (const std::string& name : result.dominated) {
-    std::printf("%s is left out: another one is as good and costs less\n", name.c_str());
-  }
-}
 
 Outcome build_and_print(const BuildFlags& flags) {
   SHOAL_OR_EXIT(config::CatalogTask task, Exit::kUsage, config::read_task(flags.task));
@@ -63,7 +37,7 @@ Outcome build_and_print(const BuildFlags& flags) {
   if (result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; the same command goes on"};
   }
-  return print_result(result, flags.json, to_json, print_table);
+  return print_result(result, flags.json);
 }
 
 }  // namespace

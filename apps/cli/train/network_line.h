@@ -9,6 +9,7 @@
 
 #include "../progress.h"
 #include "../table.h"
+#include "cancel_on_signals.h"
 #include "shoal/fit/training_loop.h"
 
 namespace shoal::cli {
@@ -31,6 +32,16 @@ class NetworkLine {
   void note(const std::string& note) {
     line_.reset();
     std::fprintf(stderr, "%s\n", note.c_str());
+  }
+
+  // For a run whose steps name the network that learns. Signals end the run. This outlives it.
+  template <class Callbacks>
+  Callbacks callbacks() {
+    Callbacks all;
+    all.on_step = [this](const auto& step) { show(step.network, step.step); };
+    all.on_note = [this](const std::string& line) { note(line); };
+    all.cancel = cancel_on_signals();
+    return all;
   }
 
  private:

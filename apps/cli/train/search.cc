@@ -1,25 +1,20 @@
 // shoal search: networks whose layers are wired for several devices.
 #include "shoal/search/search.h"
 
-#include <cstdio>
 #include <optional>
 #include <string>
 
 #include "../exit_codes.h"
 #include "../progress.h"
-#include "../table.h"
-#include "apps/flags/json.h"
-#include "cancel_on_signals.h"
 #include "network_line.h"
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/report/search_page.h"
+#include "shoal/search/facts.h"
 #include "train_flags.h"
 
 namespace shoal::cli {
 namespace {
-
-using search::SearchResult;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -58,35 +53,6 @@ void add_to(SearchFlags& f, Command& command) {
                      "Write the networks by time and accuracy to this HTML file");
 }
 
-Json to_json(const SearchResult& result) {
-  Json found = Json::array();
-  for (const search::Found& one : result.found) {
-    found.push_back({{"name", one.name},
-                     {"ms", one.ms},
-                     {"top1", one.top1},
-                     {"macs", one.macs},
-                     {"parameters", one.parameters},
-                     {"front", one.on_front}});
-  }
-  return {{"best", result.found[0].name},  {"top1", result.test_top1},
-          {"ms", result.found[0].ms},      {"ms_fastest", result.fastest_ms},
-          {"ms_staged", result.staged_ms}, {"drawn", result.drawn},
-          {"simulated", result.simulated}, {"found", found},
-          {"seconds", result.seconds}};
-}
-
-void print_table(const SearchResult& result) {
-  Table table({"network", "top-1 (held out)", "ms", "MACs", "parameters", "front"});
-  for (const search::Found& one : result.found) {
-    table.add({one.name, fixed(one.top1, 2) + " %", fixed(one.ms, 3),
-               fixed(static_cast<double>(one.macs) / 1e6, 2) + " M", std::to_string(one.parameters),
-               one.on_front ? "*" : ""});
-  }
-  table.print();
-  std::printf("%s: %.2f %% on test images; the fastest network takes %.3f ms, with stages %.3f\n",
-              result.found[0].name.c_str(), result.test_top1, result.fastest_ms, result.staged_ms);
-}
-
 Outcome search_and_print(const SearchFlags& flags) {
   search::SearchOptions options = flags.options;
   SHOAL_OR_EXIT(options.recipe, Exit::kUsage, flags.train.resolve());
@@ -118,7 +84,7 @@ Outcome search_and_print(const SearchFlags& flags) {
       return fail(Doing::kTrain, written);
     }
   }
-  return print_result(result, flags.train.json, to_json, print_table);
+  return print_result(result, flags.train.json);
 }
 
 }  // namespace

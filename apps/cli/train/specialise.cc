@@ -1,17 +1,14 @@
 // shoal specialise: a small network for the classes that are seen now.
 #include "shoal/catalog/specialise.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
 
 #include "../exit_codes.h"
-#include "../table.h"
-#include "apps/flags/json.h"
-#include "cancel_on_signals.h"
 #include "network_line.h"
 #include "print_result.h"
+#include "shoal/catalog/facts.h"
 #include "shoal/models/model.h"
 #include "train_flags.h"
 
@@ -19,7 +16,6 @@ namespace shoal::cli {
 namespace {
 
 using catalog::SpecialiseOptions;
-using catalog::SpecialiseResult;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -70,56 +66,6 @@ struct SpecialiseFlags {
   }
 };
 
-double share(double part, int64_t whole) {
-  return whole > 0 ? part / static_cast<double>(whole) : 0;
-}
-
-Json to_json(const SpecialiseResult& result) {
-  Json json = {{"top1", result.top1},
-               {"top1_general", result.top1_general},
-               {"top1_cascade", result.cascade.top1},
-               {"cascade_cost", share(result.cascade.mean_macs, result.macs_general)},
-               {"answered", result.cascade.share[0]},
-               {"precision", result.cascade.precision[0]},
-               {"threshold", result.threshold},
-               {"held_out_top1_cascade", result.held_out.top1},
-               {"held_out_cascade_cost", share(result.held_out.mean_macs, result.macs_general)},
-               {"at", result.at},
-               {"macs", result.macs},
-               {"macs_general", result.macs_general},
-               {"warm", result.warm},
-               {"seconds_features", result.seconds_features},
-               {"seconds_head", result.seconds_head},
-               {"seconds_rest", result.seconds_rest},
-               {"seconds", result.seconds_features + result.seconds_head}};
-  if (!result.controls) return json;
-  json["seconds_cold"] = result.seconds_features + result.seconds_head;
-  json["seconds_warm"] = result.controls->seconds_warm;
-  json["seconds_full"] = result.controls->seconds_full;
-  json["top1_full"] = result.controls->top1_full;
-  json["weights_error"] = result.controls->weights_error;
-  return json;
-}
-
-void print_table(const SpecialiseResult& result) {
-  Table table({"network", "top-1", "MACs", "answers"});
-  const auto millions = [](double macs) { return fixed(macs / 1e6, 3) + " M"; };
-  table.add({"special", fixed(result.top1, 2) + " %", millions(static_cast<double>(result.macs)),
-             fixed(100 * result.cascade.share[0], 1) + " %"});
-  table.add({"general", fixed(result.top1_general, 2) + " %",
-             millions(static_cast<double>(result.macs_general)),
-             fixed(100 * result.cascade.share[1], 1) + " %"});
-  table.add(
-      {"cascade", fixed(result.cascade.top1, 2) + " %", millions(result.cascade.mean_macs), ""});
-  table.print();
-  std::printf("features: %.2f s%s, head: %.2f s\n", result.seconds_features,
-              result.warm ? " from the cache" : "", result.seconds_head);
-  if (!result.controls) return;
-  std::printf("from the cache: %.2f s; all layers: %.2f s, top-1 %.2f %%; weights differ by %.1e\n",
-              result.controls->seconds_warm, result.controls->seconds_full,
-              result.controls->top1_full, result.controls->weights_error);
-}
-
 Outcome specialise_and_print(const SpecialiseFlags& flags) {
   SHOAL_OR_EXIT(const SpecialiseOptions options, Exit::kUsage, flags.resolve());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.train.model));
@@ -136,7 +82,7 @@ Outcome specialise_and_print(const SpecialiseFlags& flags) {
       .cancel = cancel_on_signals()};
   const auto result =
       catalog::specialise(*device, model, general ? &*general : nullptr, data, options, callbacks);
-  return print_result(result, flags.train.json, to_json, print_table);
+  return print_result(result, flags.train.json);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // shoal tprune: a smaller transformer, from arrays.
 #include "shoal/shrink/tprune.h"
 
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,16 +8,13 @@
 #include "../exit_codes.h"
 #include "../model.h"
 #include "../progress.h"
-#include "../table.h"
-#include "apps/flags/json.h"
 #include "cancel_on_signals.h"
 #include "print_result.h"
 #include "shoal/data/npy.h"
+#include "shoal/shrink/facts.h"
 
 namespace shoal::cli {
 namespace {
-
-using shrink::TPruneResult;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -74,49 +70,6 @@ void add_prune_flags(TPruneFlags& f, Command& command) {
   command.add_flag("--json", f.json, "Print JSON");
 }
 
-Json to_json(const TPruneResult& result) {
-  Json blocks = Json::array();
-  for (const auto& block : result.blocks) {
-    blocks.push_back({{"weights", block.weights},
-                      {"row", block.row},
-                      {"column", block.column},
-                      {"sparse_rows", block.rows},
-                      {"sparse_columns", block.columns}});
-  }
-  return {{"score", optional_json(result.score)},
-          {"score_before", optional_json(result.score_before)},
-          {"score_sparse", optional_json(result.score_sparse)},
-          {"score_removed", optional_json(result.score_removed)},
-          {"score_dense_control", optional_json(result.score_control)},
-          {"macs", result.size.macs},
-          {"macs_before", result.before.macs},
-          {"parameters", result.size.parameters},
-          {"parameters_before", result.before.parameters},
-          {"ms", optional_json(result.ms)},
-          {"ms_before", optional_json(result.ms_before)},
-          {"removed", removed_json(result.removed)},
-          {"blocks", blocks}};
-}
-
-void print_table(const TPruneResult& result) {
-  Table table({"network", "score", "MACs", "parameters", "ms"});
-  const auto number = [](const std::optional<double>& x, int digits) {
-    return x ? fixed(*x, digits) : std::string();
-  };
-  const auto add = [&](const char* name, const std::optional<double>& score,
-                       const compress::Size& size, const std::optional<double>& ms) {
-    table.add({name, number(score, 2), fixed(static_cast<double>(size.macs) / 1e6, 3) + " M",
-               std::to_string(size.parameters), number(ms, 4)});
-  };
-  add("smaller", result.score, result.size, result.ms);
-  add("as given", result.score_before, result.before, result.ms_before);
-  if (result.score_control) add("dense control", result.score_control, result.before, {});
-  table.print();
-  for (const auto& group : result.removed) {
-    std::printf("%s: %zu of %zu left\n", group.weights.c_str(), group.left, group.before);
-  }
-}
-
 Result<shrink::TPruneData> read_data(const TPruneFlags& flags) {
   shrink::TPruneData data;
   for (const auto& [path, tensor] :
@@ -159,7 +112,7 @@ Outcome prune_and_print(const TPruneFlags& flags) {
       .cancel = cancel_on_signals()};
   const auto result = shrink::tprune({*learns, *runs}, model, data, options, callbacks);
   line.reset();
-  return print_result(result, flags.json, to_json, print_table);
+  return print_result(result, flags.json);
 }
 
 }  // namespace

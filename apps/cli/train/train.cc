@@ -9,7 +9,7 @@
 #include "../progress.h"
 #include "cancel_on_signals.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/base/machine.h"
+#include "shoal/fit/facts.h"
 #include "shoal/report/training_page.h"
 #include "train_flags.h"
 
@@ -28,47 +28,10 @@ Examples:
   shoal train zoo:logistic --data mnist --format idx --federated --strategy fedprox    1,000 simulated clients
   shoal train zoo:lenet5 --federated --cluster --rounds 20 --secure-sum -o lenet.onnx    clients are workers with --data)";
 
-// In --json; an epsilon that is infinite is null.
-void add(const privacy::PrivacySpent& spent, Json& object) {
-  object["epsilon"] = spent.epsilon;
-  object["delta"] = spent.delta;
-  object["dp_steps"] = spent.steps;
-  object["dp_sample_rate"] = spent.sample_rate;
-  object["dp_clipped"] = spent.clipped;
-  object["images_per_s_without_dp"] = spent.plain_images_per_second;
-}
-
-void print_privacy(const privacy::PrivacySpent& spent, double images_per_second) {
-  char delta[16];
-  std::snprintf(delta, sizeof delta, "%.2g", spent.delta);
-  Table table({"epsilon", "delta", "steps", "sampled", "gradients clipped", "cost"});
-  const double times = images_per_second > 0 && spent.plain_images_per_second > 0
-                           ? spent.plain_images_per_second / images_per_second
-                           : 0;
-  table.add({fixed(spent.epsilon, 3), delta, std::to_string(spent.steps),
-             fixed(100 * spent.sample_rate, 3) + " %", fixed(100 * spent.clipped, 1) + " %",
-             times > 0 ? fixed(times, 1) + " x the time" : "not measured"});
-  table.print();
-}
-
 void print_training(const fit::TrainingResult& result, bool json) {
-  const auto& epochs = result.progress.results;
-  const double loss = epochs.empty() ? 0 : epochs.back().loss;
-  const double peak = static_cast<double>(peak_memory_bytes()) / (1 << 20);
-  const std::vector<Fact> facts = {{"epochs", epochs.size(), "epochs"},
-                                   {"loss", loss, "loss", 4},
-                                   {"top1", result.evaluation.top1(), "held-out top-1", 2, " %"},
-                                   {"seconds", result.progress.seconds, "seconds", 1},
-                                   {"images_per_s", result.images_per_second, "images/s", 0},
-                                   {"peak_rss_mb", peak, "peak RSS MB", 1},
-                                   {"held_out_loss", result.evaluation.loss()}};
-  if (json) {
-    Json object = object_of(facts);
-    if (result.privacy) add(*result.privacy, object);
-    return print_json(object);
-  }
-  print_facts(facts, false);
-  if (result.privacy) print_privacy(*result.privacy, result.images_per_second);
+  if (json) return print_json(to_json(result));
+  print_facts(facts_of(result), false);
+  if (result.privacy) print_facts(fit::facts_of(*result.privacy, result.images_per_second), false);
 }
 
 // Shows training on stderr, and as a page if one is asked for.

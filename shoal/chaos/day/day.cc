@@ -12,6 +12,7 @@
 #include <memory>
 #include <numbers>
 
+#include "shoal/base/machine.h"
 #include "shoal/chaos/day/sim_team.h"
 #include "shoal/plan/hierarchy/teams.h"
 
@@ -187,6 +188,36 @@ Status check(const DayOptions& options) {
 }
 
 }  // namespace
+
+Facts facts_of(const DayReport& report, size_t workers, double seconds) {
+  return {{"workers", workers, "workers"},
+          {"teams", report.teams, "teams"},
+          counted("requests", report.requests, "requests"),
+          counted("answered", report.answered, "answered"),
+          counted("refused", report.refused, "refused"),
+          counted("failed", report.failed, "failed"),
+          counted("replayed", report.replayed, "replayed"),
+          {"losses", report.losses},
+          {"joins", report.joins},
+          {"searches", report.searches},
+          {"deployed", report.deployed},
+          {"restored", report.restored},
+          {"p50_ms", report.latencies.quantile(0.5), "p50 ms", 1},
+          {"p99_ms", report.latencies.quantile(0.99), "p99 ms", 1},
+          {"longest_ms", report.latencies.max(), "longest ms", 1},
+          {"hash", report.hash},
+          {"seconds", seconds},
+          {"memory_bytes", peak_memory_bytes()}};
+}
+
+std::vector<std::string> lines_of(const DayReport& report, double seconds) {
+  const auto count = [](uint64_t n) { return with_commas(static_cast<long long>(n)); };
+  return {count(report.losses) + " losses, " + count(report.joins) + " joins; " +
+              count(report.searches) + " plans searched, deployed " + count(report.deployed) +
+              " times and " + count(report.restored) + " times given back",
+          "simulated in " + fixed(seconds, 1) + " s with " +
+              in_bytes(static_cast<long long>(peak_memory_bytes()))};
+}
 
 Result<DayReport> simulate_day(const Graph& graph, const plan::ClusterProfile& cluster,
                                const DayOptions& options,

@@ -8,7 +8,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
+#include "shoal/base/facts.h"
 #include "shoal/base/latency_recorder.h"
 #include "shoal/graph/graph.h"
 #include "shoal/plan/profile.h"
@@ -33,6 +36,10 @@ struct DayReport {
   uint64_t searches = 0, deployed = 0, restored = 0;  // plans
   LatencyRecorder latencies;                          // ms, of requests that were answered
 };
+
+// With the size of the cluster, and the time and the memory that the simulation took.
+Facts facts_of(const DayReport& report, size_t workers, double seconds);
+std::vector<std::string> lines_of(const DayReport& report, double seconds);
 
 // `at` is called now and then with the part of the day that has passed. kInvalidArgument for
 // options that make no day; kExhausted if a team has not the memory for the model.

@@ -81,5 +81,21 @@ TEST(Day, ChecksOptions) {
   }
 }
 
+TEST(DayFacts, CountPlansAndRequests) {
+  DayReport report;
+  report.requests = 123'456;
+  report.losses = 1'200;
+  report.searches = 3;
+  Json json = object_of(facts_of(report, 64, 2.5));
+  EXPECT_EQ(json["workers"].dump(), "64");
+  EXPECT_EQ(json["requests"].dump(), "123456");
+  EXPECT_EQ(json["seconds"].dump(), "2.5");
+  const auto lines = lines_of(report, 2.5);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0],
+            "1,200 losses, 0 joins; 3 plans searched, deployed 0 times and 0 times given back");
+  EXPECT_EQ(lines[1].find("simulated in 2.5 s with "), 0u);
+}
+
 }  // namespace
 }  // namespace shoal::chaos

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "shoal/emulate/links.h"
+#include "shoal/emulate/settings.h"
 
 namespace shoal::chaos {
 
@@ -35,11 +36,10 @@ Status ChaosCluster::start(const ChaosClusterOptions& options) {
   SHOAL_ASSIGN(faults_, emulation_.make_faults(names_));
   SHOAL_ASSIGN(breakpoint_, emulation_.breakpoint());
   if (options.lies > 0) SHOAL_TRY(emulation_.let_lie(names_.back(), options.lies));
-  std::vector<std::string> flags = {"--threads", "1", "--media", emulation_.media};
-  if (emulation_.is_on()) {
-    flags.insert(flags.end(), {"--emulate", std::filesystem::absolute(options.cluster_file),
-                               "--dilate", std::to_string(emulation_.dilation)});
-  }
+  emulate::EmulationSettings settings{.media = emulation_.media, .dilation = emulation_.dilation};
+  if (emulation_.is_on()) settings.file = std::filesystem::absolute(options.cluster_file);
+  std::vector<std::string> flags = settings.words();
+  flags.insert(flags.end(), {"--threads", "1"});
   workers_.emplace(cluster::LocalWorkersOptions{.program = options.program,
                                                 .folder = folder_.path(),
                                                 .flags = std::move(flags),

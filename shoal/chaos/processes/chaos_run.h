@@ -12,6 +12,7 @@
 #include "shoal/chaos/fault_plan.h"
 #include "shoal/chaos/processes/chaos_cluster.h"
 #include "shoal/chaos/processes/overload.h"
+#include "shoal/chaos/verdict.h"
 
 namespace shoal::chaos {
 
@@ -35,6 +36,10 @@ struct ChaosReport {
   uint64_t asked_until_left_out = 0;       // requests before the first of them was
   uint64_t wrong_after = 0;                // of `wrong`: after that
   uint64_t checked = 0, disputed = 0;      // requests that were compared
+
+  // `finds_liars`: one worker lies and requests are checked, so that it must be found; before that,
+  // wrong answers are what it is there for.
+  Verdict verdict(bool finds_liars) const;
 };
 
 // How far a run is.

@@ -38,4 +38,26 @@ ChaosClusterOptions with_devices(ChaosClusterOptions options, const plan::Cluste
   return options;
 }
 
+Result<ChaosClusterOptions> with_workers(ChaosClusterOptions options, const ChaosWorkers& workers,
+                                         const Graph& graph, std::atomic<double>& predicted_ms) {
+  const plan::PlanOptions plan{.survive = workers.survive};
+  options = workers.devices.workers.empty()
+                ? with_processes(std::move(options), workers.processes, graph, plan)
+                : with_devices(std::move(options), workers.devices, graph, plan, predicted_ms);
+  if (options.verify > 0 && workers.survive == 0) {
+    return invalid("--verify compares what --survive makes redundant");
+  }
+  if (workers.survive >= static_cast<int>(options.workers.size())) {
+    return invalid("to survive the loss of " + std::to_string(workers.survive) + " takes " +
+                   std::to_string(workers.survive + 1) + " workers");
+  }
+  if (workers.on_plan) {
+    options.plan = [told = workers.on_plan, make = options.plan](const cluster::Workers& set) {
+      told();
+      return make(set);
+    };
+  }
+  return options;
+}
+
 }  // namespace shoal::chaos

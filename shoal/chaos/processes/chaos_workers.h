@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 
 #include "shoal/chaos/processes/chaos_cluster.h"
 #include "shoal/graph/graph.h"
@@ -21,5 +22,18 @@ ChaosClusterOptions with_processes(ChaosClusterOptions options, size_t workers, 
 ChaosClusterOptions with_devices(ChaosClusterOptions options, const plan::ClusterProfile& cluster,
                                  const Graph& graph, const plan::PlanOptions& plan,
                                  std::atomic<double>& predicted_ms);
+
+// Which of both, and what plans are for.
+struct ChaosWorkers {
+  size_t processes = 5;
+  plan::ClusterProfile devices = {};   // in their place, if it has workers
+  int survive = 1;                     // losses at once
+  std::function<void()> on_plan = {};  // called before each plan is made, on any thread
+};
+
+// Either of these. `predicted_ms` stays as it is for processes. kInvalidArgument where there are
+// not enough workers to survive so many losses, and for checks of what is not redundant.
+Result<ChaosClusterOptions> with_workers(ChaosClusterOptions options, const ChaosWorkers& workers,
+                                         const Graph& graph, std::atomic<double>& predicted_ms);
 
 }  // namespace shoal::chaos

@@ -58,5 +58,33 @@ TEST(ChaosWorkers, AreProcessesOrDevicesWithPlansForEachSet) {
   EXPECT_GT(predicted_ms, 0);
 }
 
+TEST(ChaosWorkers, AreEnoughToSurviveLosses) {
+  std::atomic<double> predicted_ms = 0;
+  const auto problem = [&](const ChaosClusterOptions& options, const ChaosWorkers& workers) {
+    const auto made = with_workers(options, workers, layers(), predicted_ms);
+    return made.ok() ? "" : std::string(made.status().message());
+  };
+  EXPECT_EQ(problem({}, {.processes = 3, .survive = 2}), "");
+  EXPECT_EQ(problem({}, {.processes = 2, .survive = 2}),
+            "to survive the loss of 2 takes 3 workers");
+  EXPECT_EQ(problem({.verify = 10}, {.processes = 2, .survive = 1}), "");
+  EXPECT_EQ(problem({.verify = 10}, {.processes = 2, .survive = 0}),
+            "--verify compares what --survive makes redundant");
+}
+
+TEST(ChaosWorkers, TellOfEachPlan) {
+  std::atomic<double> predicted_ms = 0;
+  int plans = 0;
+  const plan::ClusterProfile cluster =
+      plan::uniform_cluster(3, *plan::find_device("pi4"), *plan::find_link("gigabit"));
+  const auto options = with_workers(
+      {.dilation = 2}, {.devices = cluster, .on_plan = [&] { ++plans; }}, layers(), predicted_ms);
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->workers.size(), 3u) << "devices, not processes";
+  ASSERT_TRUE(options->plan({0, 1, 2}).ok());
+  EXPECT_EQ(plans, 1);
+  EXPECT_GT(predicted_ms, 0);
+}
+
 }  // namespace
 }  // namespace shoal::chaos

@@ -19,6 +19,7 @@
 
 #include "shoal/base/latency_recorder.h"
 #include "shoal/base/status.h"
+#include "shoal/chaos/verdict.h"
 
 namespace shoal::chaos {
 
@@ -49,6 +50,7 @@ struct OverloadReport {
   LatencyRecorder refusals;  // how long a refusal took
   std::string first_failure;
 
+  Verdict verdict() const;
   double goodput() const { return capacity_per_s > 0 ? answered_per_s / capacity_per_s : 0; }
 };
 

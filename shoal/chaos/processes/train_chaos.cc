@@ -177,6 +177,29 @@ class TrainChaos {
 
 }  // namespace
 
+Verdict TrainChaosReport::verdict(bool exact) const {
+  if (differing > 0) return Verdict::wrong("the weights of workers differed");
+  if (exact && !is_equal) return Verdict::wrong("kills changed what was learned");
+  return {};
+}
+
+Facts facts_of(const TrainChaosReport& report) {
+  return {{"kills", report.kills, "kills"},
+          {"hangs", report.hangs},
+          {"steps", report.steps, "steps"},
+          {"steps_lost", report.steps_lost(), "computed again", 2, " steps"},
+          {"joined_again", report.joined_again},
+          {"next_step_ms_p50", report.next_step.quantile(0.5), "next step ms", 1},
+          {"next_step_ms_max", report.next_step.max(), "longest ms", 1},
+          {"calm_step_ms", report.calm_step_ms, "calm step ms", 1},
+          {"replicas_differed", report.differing},
+          {"lost_norm_max", report.lost_norm},
+          {"loss", report.loss, "loss", 4},
+          {"calm_loss", report.calm_loss, "calm loss", 4},
+          {"weights_equal", report.is_equal, "weights",
+           report.is_equal ? "as without kills" : "others"}};
+}
+
 double TrainChaosReport::steps_lost() const {
   return micro_batches > 0 ? static_cast<double>(redone) / static_cast<double>(micro_batches) : 0;
 }

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "shoal/base/facts.h"
 #include "shoal/base/latency_recorder.h"
+#include "shoal/chaos/verdict.h"
 #include "shoal/cluster/lesson.h"
 #include "shoal/device/device.h"
 #include "shoal/learn/run/worker_session.h"
@@ -39,7 +41,11 @@ struct TrainChaosReport {
 
   // Of the steps' work, what was computed again.
   double steps_lost() const;
+  // `exact`: the codec loses nothing, so that kills must not change what was learned.
+  Verdict verdict(bool exact) const;
 };
+
+Facts facts_of(const TrainChaosReport& report);
 
 // Examples for any classifier: noise, with a bright band in the place that the class tells.
 Result<learn::WorkerSession::Source> synthetic_examples(const cluster::Lesson& lesson);

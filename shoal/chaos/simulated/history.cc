@@ -139,9 +139,20 @@ Campaign& Campaign::operator+=(const Campaign& later) {
 
 History live_through(uint64_t seed) { return Life(seed).live(); }
 
-Campaign live_through(uint64_t seed, uint64_t histories) {
+Facts facts_of(const Campaign& campaign) {
+  return {counted("histories", campaign.histories, "histories"),
+          counted("requests", campaign.requests, "requests"),
+          counted("answered", campaign.answered, "answered"),
+          counted("failed", campaign.failed, "failed"),
+          counted("replayed", campaign.replayed, "replayed"),
+          counted("violations", campaign.violations, "violations"),
+          {"first_bad_seed", campaign.first_bad_seed}};
+}
+
+Campaign live_through(uint64_t seed, uint64_t histories, const std::function<void(uint64_t)>& at) {
   Campaign campaign;
   for (; campaign.histories < histories; ++campaign.histories) {
+    if (at) at(campaign.histories);
     const uint64_t one = seed + campaign.histories;
     const History history = live_through(one);
     campaign.requests += static_cast<uint64_t>(history.requests);

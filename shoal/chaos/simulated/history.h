@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "shoal/base/facts.h"
 #include "shoal/base/status.h"
+#include "shoal/chaos/verdict.h"
 
 namespace shoal::chaos {
 
@@ -26,9 +29,13 @@ struct Campaign {
   uint64_t requests = 0, answered = 0, failed = 0, replayed = 0;
 
   Campaign& operator+=(const Campaign& later);
+  Verdict verdict() const { return Verdict::of_histories(first_bad_seed, first_violation); }
 };
 
-// Runs the histories of `histories` seeds from `seed` on.
-Campaign live_through(uint64_t seed, uint64_t histories);
+Facts facts_of(const Campaign& campaign);
+
+// Runs the histories of `histories` seeds from `seed` on. `at` is told how many are done.
+Campaign live_through(uint64_t seed, uint64_t histories,
+                      const std::function<void(uint64_t done)>& at = nullptr);
 
 }  // namespace shoal::chaos

@@ -21,5 +21,17 @@ TEST(History, KeepsWhatWasPromised) {
   EXPECT_GT(campaign.replayed, 0u) << "faults are to hit requests";
 }
 
+TEST(Histories, AreCountedOnTheWayAndNamedByTheFirstBadSeed) {
+  std::vector<uint64_t> done;
+  Campaign campaign = live_through(7, 3, [&](uint64_t count) { done.push_back(count); });
+  EXPECT_EQ(done, (std::vector<uint64_t>{0, 1, 2}));
+  EXPECT_EQ(campaign.verdict().kind, Verdict::Kind::kKept);
+  EXPECT_EQ(object_of(facts_of(campaign))["first_bad_seed"].dump(), "-1");
+  campaign.first_bad_seed = 8;
+  campaign.first_violation = "twice";
+  EXPECT_EQ(campaign.verdict().why, "seed 8: twice");
+  EXPECT_EQ(campaign.verdict().kind, Verdict::Kind::kWrong);
+}
+
 }  // namespace
 }  // namespace shoal::chaos

@@ -120,9 +120,27 @@ TrainingHistory TrainingHistories::live_through(uint64_t seed) {
   return history;
 }
 
-void TrainingHistories::live_through(uint64_t seed, uint64_t count, TrainingCampaign& campaign) {
+Facts facts_of(const TrainingCampaign& campaign) {
+  const std::chrono::duration<double, std::milli> longest = campaign.longest_recovery;
+  return {counted("histories", campaign.histories, "histories"),
+          counted("compared", campaign.compared, "compared"),
+          counted("steps", campaign.steps, "steps"),
+          counted("kills", campaign.kills, "workers killed"),
+          counted("hub_kills", campaign.hub_kills, "hubs killed"),
+          counted("damages", campaign.damages, "damages"),
+          counted("violations", campaign.violations, "violations"),
+          {"first_bad_seed", campaign.first_bad_seed},
+          {"hub_steps_lost", campaign.hub_steps_lost},
+          {"stalls", campaign.stalls},
+          {"next_step_ms_max", longest.count()}};
+}
+
+TrainingCampaign TrainingHistories::live_through(uint64_t seed, uint64_t count,
+                                                 const std::function<void(uint64_t)>& at) {
+  TrainingCampaign campaign;
   compared_ = 0;
   for (uint64_t one = seed; one < seed + count; ++one) {
+    if (at) at(campaign.histories);
     const auto [violation, figures] = live_through(one);
     ++campaign.histories;
     campaign.steps += figures.steps;
@@ -138,7 +156,8 @@ void TrainingHistories::live_through(uint64_t seed, uint64_t count, TrainingCamp
     campaign.first_bad_seed = static_cast<int64_t>(one);
     campaign.first_violation = violation;
   }
-  campaign.compared += compared_;
+  campaign.compared = compared_;
+  return campaign;
 }
 
 }  // namespace shoal::chaos

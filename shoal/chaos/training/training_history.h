@@ -12,10 +12,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
+#include "shoal/base/facts.h"
 #include "shoal/chaos/training/simulated_training.h"
+#include "shoal/chaos/verdict.h"
 
 namespace shoal::chaos {
 
@@ -31,7 +34,11 @@ struct TrainingCampaign {
   uint64_t compared = 0;  // with the run without faults, bit by bit
   int64_t steps = 0, kills = 0, hub_kills = 0, damages = 0, stalls = 0, hub_steps_lost = 0;
   Time longest_recovery{0};
+
+  Verdict verdict() const { return Verdict::of_histories(first_bad_seed, first_violation); }
 };
+
+Facts facts_of(const TrainingCampaign& campaign);
 
 // Not thread-safe.
 class TrainingHistories {
@@ -40,8 +47,9 @@ class TrainingHistories {
   explicit TrainingHistories(Device& device);
 
   TrainingHistory live_through(uint64_t seed);
-  // Adds the histories of `count` seeds, from `seed` on.
-  void live_through(uint64_t seed, uint64_t count, TrainingCampaign& campaign);
+  // The histories of `count` seeds, from `seed` on. `at` is told how many are done.
+  TrainingCampaign live_through(uint64_t seed, uint64_t count,
+                                const std::function<void(uint64_t done)>& at = nullptr);
 
  private:
   Result<uint64_t> hash_without_faults(SimulatedTrainingOptions options);

@@ -11,14 +11,15 @@ namespace {
 TEST(TrainingHistories, KeepTheirPromises) {
   const auto device = make_reference_device();
   TrainingHistories histories(*device);
-  TrainingCampaign campaign;
-  histories.live_through(1, 150, campaign);
+  const TrainingCampaign campaign = histories.live_through(1, 150);
   EXPECT_EQ(campaign.violations, 0u)
       << "seed " << campaign.first_bad_seed << ": " << campaign.first_violation;
   EXPECT_GT(campaign.compared, 50u);
   EXPECT_GT(campaign.kills, 50);
   EXPECT_GT(campaign.hub_kills, 50);
   EXPECT_GT(campaign.damages, 20);
+  EXPECT_EQ(campaign.verdict().kind, Verdict::Kind::kKept);
+  EXPECT_EQ(object_of(facts_of(campaign))["histories"].dump(), "150");
 }
 
 TEST(TrainingHistories, FollowFromTheSeed) {

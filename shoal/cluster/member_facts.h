@@ -1,0 +1,27 @@
+// The members of a cluster, for scripts as an object, and for people as tables and lines.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/facts.h"
+#include "shoal/cluster/member_upkeep.h"
+#include "shoal/cluster/profiling.h"
+
+namespace shoal::cluster {
+
+// Certificates, and whom the workers refused that were visited.
+Json to_json(const std::vector<MemberState>& members, const std::vector<MemberVisit>& visits);
+std::vector<Facts> rows_of(const std::vector<MemberState>& members, net::Time now);
+std::vector<std::string> refusals_in(const std::vector<MemberVisit>& visits);
+// Why some were not reached, a line for each.
+std::vector<std::string> absent_in(const std::vector<MemberVisit>& visits);
+
+// Workers as they are now, or what is wrong with them. REQUIRES, of both: as many of each.
+Json to_json(std::span<const ListedWorker> workers,
+             std::span<const Result<WorkerInspection>> inspected);
+std::vector<Facts> rows_of(std::span<const ListedWorker> workers,
+                           std::span<const Result<WorkerInspection>> inspected);
+
+}  // namespace shoal::cluster
