@@ -3,7 +3,7 @@
 # headers and the parts named before it. PUBLIC names the headers that are installed; they include
 # public ones only. tools/check_layers.py enforces DEPS, PARTS and PUBLIC; LINK names libraries from
 # outside. COLD: the room has no loop over elements, and is compiled quickly. PRECOMPILED names the
-# headers it begins with (precompiled.cmake) where they are not those of its DEPS. KERNELS: what the
+# headers it begins with (precompiled.cmake) where they are not `graph`. KERNELS: what the
 # optimiser makes of the room is tested, too. OUTER: no other room's hot path calls it and no fuzzer
 # looks for a way through it, so with sanitizers it is not optimised at all. UNSANITIZED: drivers that it
 # loads do not run under sanitizers, so that it is tested in the optimised build.
@@ -137,10 +137,7 @@ function(shoal_module name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
-  set(headers std)
-  if(graph IN_LIST ARG_DEPS)
-    set(headers graph)
-  endif()
+  set(headers graph)
   if(ARG_PRECOMPILED)
     set(headers ${ARG_PRECOMPILED})
   endif()
