@@ -83,6 +83,13 @@ endif()
 include(cmake/precompiled.cmake)
 include(cmake/unity.cmake)
 
+if(SHOAL_UNITY AND SHOAL_SANITIZE MATCHES address)
+  set(default ON)
+else()
+  set(default OFF)
+endif()
+option(SHOAL_TESTS_TOGETHER "Make one program of the tests of rooms, whose own programs are built by name only" ${default})
+
 if(SHOAL_TESTS)
   # For `ctest --resource-spec-file cores.json`, as the preset says: a test that computes has a core to itself, and gives
   # way to those that wait for processes, sockets and clocks. Of these, `ctest -j3` runs one beside two others.
@@ -106,9 +113,10 @@ endif()
 # shoal_test(laws_test SOURCES laws_test.cc LINK shoal::ops [LABELS fast] [ONLY optimised|sanitized] [LIGHT])
 # ONLY: the kind of build in which it finds what it is for. An `optimised` test takes minutes where
 # sanitizers watch, and is no part of such builds; a `sanitized` one is no part of an optimised build
-# with SHOAL_TESTS_ONCE. LIGHT: what its own sources compute is little.
+# with SHOAL_TESTS_ONCE. LIGHT: what its own sources compute is little. TOGETHER: it may be a part of one program
+# (SHOAL_TESTS_TOGETHER). SHARDS: in how many parts it is run, one after the other or at once.
 function(shoal_test name)
-  cmake_parse_arguments(ARG "LIGHT" "ONLY" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "LIGHT;TOGETHER" "ONLY;SHARDS" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -125,6 +133,13 @@ function(shoal_test name)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
+  if(ARG_TOGETHER AND SHOAL_TESTS_TOGETHER)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
+    set_property(GLOBAL APPEND PROPERTY SHOAL_SOURCES_TOGETHER ${ARG_SOURCES})
+    set_property(GLOBAL APPEND PROPERTY SHOAL_LINKED_TOGETHER ${ARG_LINK})
+    return()
+  endif()
   if(name IN_LIST threaded)
     string(APPEND ARG_LABELS -threads)  # one word: gtest_discover_tests takes no list
     add_dependencies(threaded_tests ${name})
@@ -135,6 +150,9 @@ function(shoal_test name)
   endif()
   # Starting a program takes longer than most tests do, with sanitizers above all. Where all of them
   # run, as in `make test`: half of its tests at a time.
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 2)
+  endif()
   set(only_threads)
   if(SHOAL_SANITIZE STREQUAL thread AND threads_of_${name})
     set(only_threads ";GTEST_FILTER=${threads_of_${name}}")
@@ -143,11 +161,23 @@ function(shoal_test name)
   if(ARG_LABELS MATCHES slow)
     set(cost 50)  # not the last to begin, when the other core has nothing left to do
   endif()
-  foreach(shard 0 1)
+  math(EXPR last "${ARG_SHARDS} - 1")
+  foreach(shard RANGE ${last})
     add_test(NAME ${name}.${shard} COMMAND ${gives_way} $<TARGET_FILE:${name}> --gtest_brief=1)
     set_tests_properties(${name}.${shard} PROPERTIES LABELS "${ARG_LABELS}" COST ${cost} RESOURCE_GROUPS cores:1
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${shard}${only_threads}")
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}${only_threads}")
   endforeach()
+endfunction()
+
+# Once all tests are known: the program that has those that may be together. Their sources are compiled in a third
+# of the objects then, and linked once.
+function(shoal_tests_together)
+  get_property(sources GLOBAL PROPERTY SHOAL_SOURCES_TOGETHER)
+  get_property(linked GLOBAL PROPERTY SHOAL_LINKED_TOGETHER)
+  if(sources)
+    list(REMOVE_DUPLICATES linked)
+    shoal_test(rooms_test SOURCES ${sources} LINK ${linked} LIGHT SHARDS 24)
+  endif()
 endfunction()
 
 function(shoal_module name)
@@ -190,7 +220,7 @@ function(shoal_module name)
   shoal_batches(shoal_${name})
 
   if(tests AND SHOAL_TESTS)
-    set(kind ONLY sanitized LIGHT)
+    set(kind ONLY sanitized LIGHT TOGETHER)
     if(ARG_KERNELS)
       set(kind)
     elseif(ARG_UNSANITIZED)
