@@ -42,8 +42,8 @@ deb:
 	tools/setup deb python avahi grpc $(if $(filter amd64,$(shell dpkg --print-architecture)),deb-arm64)
 	SIGN='$(SIGN)' tools/deb
 
-# Optimised build by g++: kernels, plans, training, and what drives the binary from outside. Sanitized
-# build by clang: kernels again, every room, hostile models; fuzzers for ten seconds from one seed, those with a
+# Optimised build by g++: kernels, plans, training, and what drives the binary from outside; one test that
+# waits runs beside as many that compute as there are cores. Sanitized build by clang: kernels again, every room, hostile models; fuzzers for ten seconds from one seed, those with a
 # state for twenty (longer and from new seeds by hand: tools/fuzz 600). Then what runs on several threads under the thread
 # sanitizer, whose build goes on while sanitized tests wait. It does not while processes are tested:
 # they have to answer in time.
@@ -52,7 +52,7 @@ test:
 	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_TESTS_ONCE=ON -DSHOAL_MPI=ON -DSHOAL_PYTHON=ON
 	$(call BUILD,release)
 	tools/check
-	ctest --preset release -j$(JOBS)
+	ctest --preset release -j$$(($(JOBS) + 1))
 	$(call CONFIGURE,fuzz) -DSHOAL_TESTS=ON $(if $(AES),-DSHOAL_INTEL_AES=ON)
 	$(call BUILD,fuzz)
 	$(MAKE) --no-print-directory -j2 test-tsan

@@ -193,7 +193,8 @@ def text_of(batch):
 
 def write_batches(target, batches, folder):
     for batch in batches:
-        path = folder / target / pathlib.Path(batch[0].path).name
+        # Two folders of a room, or two rooms, may have sources of one name.
+        path = folder / target / "_".join(pathlib.Path(batch[0].path).parts[-3:])
         path.parent.mkdir(parents=True, exist_ok=True)
         text = text_of(batch)
         if not path.exists() or path.read_text(encoding="utf-8") != text:  # or it would be compiled again

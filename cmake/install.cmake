@@ -74,6 +74,12 @@ if(SHOAL_TESTS)
   shoal_link_rooms(shoal_engine ${engine_rooms})
 endif()
 add_custom_target(shared DEPENDS shoal_shared)
+if(SHOAL_SANITIZE)  # nobody installs such a build, and its tests link the rooms
+  set_target_properties(shoal_shared shoal_static PROPERTIES EXCLUDE_FROM_ALL ON)
+  if(SHOAL_TESTS)
+    set_target_properties(shoal_engine PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endif()
 
 install(TARGETS shoal_shared shoal_static
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -3,7 +3,7 @@
 # headers and the parts named before it. PUBLIC names the headers that are installed; they include
 # public ones only. tools/check_layers.py enforces DEPS, PARTS and PUBLIC; LINK names libraries from
 # outside. COLD: the room has no loop over elements, and is compiled quickly. PRECOMPILED names the
-# headers it begins with (precompiled.cmake) where they are not those of its DEPS. KERNELS: what the
+# headers it begins with (precompiled.cmake) where they are not `graph`. KERNELS: what the
 # optimiser makes of the room is tested, too. OUTER: no other room's hot path calls it and no fuzzer
 # looks for a way through it, so with sanitizers it is not optimised at all. UNSANITIZED: drivers that it
 # loads do not run under sanitizers, so that it is tested in the optimised build.
@@ -59,6 +59,10 @@ if(SHOAL_SANITIZE MATCHES undefined)
   list(APPEND barely_compiled -fno-sanitize=undefined)
 endif()
 
+# Rooms that tests with threads run little of: what makes a network and gets it ready, and few reference functions. So
+# they are not optimised for the thread sanitizer, either.
+set(seldom_run ops onnx passes train zoo)
+
 # For rooms with kernels: the instruction sets that are worth their compile time. SSSE3 alone has not been
 # sold since 2010, and the vectors of SVE have no size at compile time, so that they cannot be held in
 # arrays. With sanitizers, AVX2 and the scalar form stand for all: clang takes minutes for each further
@@ -68,11 +72,34 @@ if(SHOAL_SANITIZE)
   string(APPEND disabled "|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL")
 endif()
 set(instruction_sets "HWY_DISABLED_TARGETS=(${disabled})")
+if(SHOAL_SANITIZE STREQUAL thread AND EXISTS /proc/cpuinfo)
+  # Tests of threads run the best form, those of kernels run all, elsewhere: AVX2 alone takes half the time.
+  file(READ /proc/cpuinfo cpuinfo)
+  if(cpuinfo MATCHES " avx2 ")
+    list(APPEND instruction_sets HWY_BASELINE_TARGETS=HWY_AVX2)
+  endif()
+endif()
 
 include(cmake/precompiled.cmake)
 include(cmake/unity.cmake)
 
+if(SHOAL_UNITY AND SHOAL_SANITIZE MATCHES address)
+  set(default ON)
+else()
+  set(default OFF)
+endif()
+option(SHOAL_TESTS_TOGETHER "Make one program of the tests of rooms, whose own programs are built by name only" ${default})
+
 if(SHOAL_TESTS)
+  # For `ctest --resource-spec-file cores.json`, as the preset says: a test that computes has a core to itself, and gives
+  # way to those that wait for processes, sockets and clocks. Of these, `ctest -j3` runs one beside two others.
+  cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+  file(WRITE ${PROJECT_BINARY_DIR}/cores.json
+    "{\"version\": {\"major\": 1, \"minor\": 0}, \"local\": [{\"cores\": [{\"id\": \"0\", \"slots\": ${cores}}]}]}\n")
+  set(gives_way)
+  if(SHOAL_TESTS_ONCE AND NOT SHOAL_SANITIZE)
+    set(gives_way nice -n 10)
+  endif()
   find_package(GTest REQUIRED)
   include(GoogleTest)
   # Programs whose code runs on several threads; `make test` runs them under the thread sanitizer.
@@ -86,9 +113,10 @@ endif()
 # shoal_test(laws_test SOURCES laws_test.cc LINK shoal::ops [LABELS fast] [ONLY optimised|sanitized] [LIGHT])
 # ONLY: the kind of build in which it finds what it is for. An `optimised` test takes minutes where
 # sanitizers watch, and is no part of such builds; a `sanitized` one is no part of an optimised build
-# with SHOAL_TESTS_ONCE. LIGHT: what its own sources compute is little.
+# with SHOAL_TESTS_ONCE. LIGHT: what its own sources compute is little. TOGETHER: it may be a part of one program
+# (SHOAL_TESTS_TOGETHER). SHARDS: in how many parts it is run, one after the other or at once.
 function(shoal_test name)
-  cmake_parse_arguments(ARG "LIGHT" "ONLY" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "LIGHT;TOGETHER" "ONLY;SHARDS" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -105,6 +133,13 @@ function(shoal_test name)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
+  if(ARG_TOGETHER AND SHOAL_TESTS_TOGETHER)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
+    set_property(GLOBAL APPEND PROPERTY SHOAL_SOURCES_TOGETHER ${ARG_SOURCES})
+    set_property(GLOBAL APPEND PROPERTY SHOAL_LINKED_TOGETHER ${ARG_LINK})
+    return()
+  endif()
   if(name IN_LIST threaded)
     string(APPEND ARG_LABELS -threads)  # one word: gtest_discover_tests takes no list
     add_dependencies(threaded_tests ${name})
@@ -115,15 +150,34 @@ function(shoal_test name)
   endif()
   # Starting a program takes longer than most tests do, with sanitizers above all. Where all of them
   # run, as in `make test`: half of its tests at a time.
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 2)
+  endif()
   set(only_threads)
   if(SHOAL_SANITIZE STREQUAL thread AND threads_of_${name})
     set(only_threads ";GTEST_FILTER=${threads_of_${name}}")
   endif()
-  foreach(half 0 1)
-    add_test(NAME ${name}.${half} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${name}.${half} PROPERTIES LABELS "${ARG_LABELS}"
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${half}${only_threads}")
+  set(cost 0)
+  if(ARG_LABELS MATCHES slow)
+    set(cost 50)  # not the last to begin, when the other core has nothing left to do
+  endif()
+  math(EXPR last "${ARG_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}.${shard} COMMAND ${gives_way} $<TARGET_FILE:${name}> --gtest_brief=1)
+    set_tests_properties(${name}.${shard} PROPERTIES LABELS "${ARG_LABELS}" COST ${cost} RESOURCE_GROUPS cores:1
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}${only_threads}")
   endforeach()
+endfunction()
+
+# Once all tests are known: the program that has those that may be together. Their sources are compiled in a third
+# of the objects then, and linked once.
+function(shoal_tests_together)
+  get_property(sources GLOBAL PROPERTY SHOAL_SOURCES_TOGETHER)
+  get_property(linked GLOBAL PROPERTY SHOAL_LINKED_TOGETHER)
+  if(sources)
+    list(REMOVE_DUPLICATES linked)
+    shoal_test(rooms_test SOURCES ${sources} LINK ${linked} LIGHT SHARDS 24)
+  endif()
 endfunction()
 
 function(shoal_module name)
@@ -137,10 +191,7 @@ function(shoal_module name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
-  set(headers std)
-  if(graph IN_LIST ARG_DEPS)
-    set(headers graph)
-  endif()
+  set(headers graph)
   if(ARG_PRECOMPILED)
     set(headers ${ARG_PRECOMPILED})
   endif()
@@ -153,8 +204,7 @@ function(shoal_module name)
     # Inner rooms not at -O0 with sanitizers: `hostile`, `cli` and cluster_test then take minutes longer,
     # more than compiling gains.
   endif()
-  if(ARG_OUTER OR (name STREQUAL ops AND SHOAL_SANITIZE STREQUAL thread))
-    # Tests with threads run few reference functions, which take a third of the time to compile so.
+  if(ARG_OUTER OR (name IN_LIST seldom_run AND SHOAL_SANITIZE STREQUAL thread))
     target_compile_options(shoal_${name} PRIVATE ${outer_compiled})
   elseif(NOT name IN_LIST fuzzed)
     target_compile_options(shoal_${name} PRIVATE ${uncounted})
@@ -170,7 +220,7 @@ function(shoal_module name)
   shoal_batches(shoal_${name})
 
   if(tests AND SHOAL_TESTS)
-    set(kind ONLY sanitized LIGHT)
+    set(kind ONLY sanitized LIGHT TOGETHER)
     if(ARG_KERNELS)
       set(kind)
     elseif(ARG_UNSANITIZED)

@@ -5,6 +5,7 @@
 #include <sys/time.h>
 
 #include <array>
+#include <cerrno>
 #include <optional>
 #include <set>
 #include <thread>
@@ -154,7 +155,9 @@ TEST(Process, ReadsWhatIsWrittenToIt) {
   EXPECT_EQ(gone->write_all(much, kLong).code(), Code::kUnavailable);
 }
 
-TEST(Process, KnowsTheProgramThatRuns) { EXPECT_EQ(executable_path().filename(), "base_test"); }
+TEST(Process, KnowsTheProgramThatRuns) {
+  EXPECT_EQ(executable_path().filename(), program_invocation_short_name);
+}
 
 }  // namespace
 }  // namespace shoal

@@ -47,7 +47,7 @@ watch::FrameAnswer answer_with(size_t frame, std::vector<int64_t> ids) {
   return answer;
 }
 
-class Reports : public ::testing::Test {
+class MqttReports : public ::testing::Test {
  protected:
   // The messages after a frame with these objects, as "topic=payload"; of JSON only the type.
   std::vector<std::string> run(size_t frame, std::vector<int64_t> ids, double now = 0) {
@@ -72,7 +72,7 @@ class Reports : public ::testing::Test {
   Message last_;
 };
 
-TEST_F(Reports, AnnounceACountOnceAndPublishItWhenItChanges) {
+TEST_F(MqttReports, AnnounceACountOnceAndPublishItWhenItChanges) {
   using Texts = std::vector<std::string>;
   EXPECT_EQ(run(0, {}), Texts{});
   EXPECT_EQ(run(1, {1}),
@@ -90,7 +90,7 @@ TEST_F(Reports, AnnounceACountOnceAndPublishItWhenItChanges) {
 }
 
 // Whatever happens, who adds up what was published knows what is there.
-TEST_F(Reports, AddUpToWhatIsThere) {
+TEST_F(MqttReports, AddUpToWhatIsThere) {
   std::mt19937 rng(5);
   std::map<std::string, std::string> states;
   int open = 0;

@@ -33,6 +33,18 @@ def batches_of(texts, most=12):
         return batches, errors
 
 
+def files_of_folders(*folders):
+    """The files that batches of one target get, whose sources have the same names in all folders."""
+    with tempfile.TemporaryDirectory() as name:
+        paths = [pathlib.Path(name) / folder / f"{one}.cc" for folder in folders for one in "ab"]
+        for place, path in enumerate(paths):
+            path.parent.mkdir(exist_ok=True, parents=True)
+            path.write_text(f"int user_{place}() {{ return 0; }}\n")
+        line = ";".join(["target", *map(str, paths)]) + "\n"
+        done = subprocess.run([sys.executable, BATCHES, "2", name], input=line, text=True, capture_output=True, check=True)
+        return [answer.split(";")[1] for answer in done.stdout.splitlines()]
+
+
 def own(name, use=""):
     return f"namespace {{\nint {name}(int x) {{ return x; }}\n}}\nint user_of_{name}{use} {{ return {name}(1); }}"
 
@@ -63,4 +75,6 @@ guarded = ("namespace {{ char bytes{0}[sizeof(int)]; int guarded{0}() try {{ ret
            "int user{0}() {{ return guarded{0}() + bytes{0}[0]; }}")
 expect("keywords are no names", [guarded.format(0), guarded.format(1)], [[0, 1]])
 expect("sources that include themselves stay alone", ["#define A <hwy/foreach_target.h>", *two], [[1, 2]])
+files = files_of_folders("net/tls", "net/link", "cluster/tls")
+assert len(files) == len(set(files)) == 3, f"batches of sources with one name are one file: {files}"
 print("batches: all as wanted")

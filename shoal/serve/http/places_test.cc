@@ -36,7 +36,7 @@ ServerOptions task_options() {
   return options;
 }
 
-class Places : public ::testing::Test {
+class PlacesOfAnswers : public ::testing::Test {
  protected:
   std::unique_ptr<Server> start(const std::vector<ModelSource>& sources,
                                 const ServerOptions& options) {
@@ -98,7 +98,7 @@ std::vector<float> scores_in(const InferResponse& response) {
 }
 
 // MC-9 on sockets: no request is lost when the other server goes away.
-TEST_F(Places, AsksTheCloudAndAnswersItselfWhereThatIsGone) {
+TEST_F(PlacesOfAnswers, AsksTheCloudAndAnswersItselfWhereThatIsGone) {
   for (const bool is_worker : {false, true}) {
     ServerOptions there;
     there.listen = "127.0.0.1:0";
@@ -129,7 +129,7 @@ TEST_F(Places, AsksTheCloudAndAnswersItselfWhereThatIsGone) {
 }
 
 // MC-17 on sockets: the first layers here, the rest there; exactly the values between them travel.
-TEST_F(Places, FirstLayersHereAndTheRestThereAnswerAsTheWhole) {
+TEST_F(PlacesOfAnswers, FirstLayersHereAndTheRestThereAnswerAsTheWhole) {
   const auto whole = open_model("zoo:digits")->graph_for_batch(1);
   ASSERT_TRUE(whole.ok()) << whole.status().message();
   const auto points = prefix::split_points(whole->graph);
@@ -165,7 +165,7 @@ TEST_F(Places, FirstLayersHereAndTheRestThereAnswerAsTheWhole) {
 }
 
 // The server decides for a split: the whole does not fit here, and its input is too dear to send.
-TEST_F(Places, SplitsANetworkWithTheCloudWhereThatIsBest) {
+TEST_F(PlacesOfAnswers, SplitsANetworkWithTheCloudWhereThatIsBest) {
   const auto cloud = start({source("big"), source("small")}, task_options());
   ServerOptions options = task_options();
   schedule::Task& task = options.tasks.catalog.tasks[0];
@@ -217,7 +217,7 @@ Graph classifier(uint64_t first, uint64_t head) {
 }
 
 // MC-15 on sockets: two tasks about one image run the layers that they share once.
-TEST_F(Places, TasksWithCommonFirstLayersRunThemOnceForAnImage) {
+TEST_F(PlacesOfAnswers, TasksWithCommonFirstLayersRunThemOnceForAnImage) {
   ServerOptions options = task_options();
   std::vector<ModelSource> sources;
   options.tasks.catalog.tasks.clear();
@@ -268,7 +268,7 @@ Result<Model> special_model() {
 }
 
 // MC-12 and MC-13 on sockets.
-TEST_F(Places, UsesASpecialNetworkAndTheGeneralOneWhereItDoesNotAnswer) {
+TEST_F(PlacesOfAnswers, UsesASpecialNetworkAndTheGeneralOneWhereItDoesNotAnswer) {
   size_t dark = 0;
   {
     ServerOptions plain;
@@ -312,7 +312,7 @@ TEST_F(Places, UsesASpecialNetworkAndTheGeneralOneWhereItDoesNotAnswer) {
 }
 
 // The same, by a network that is made when its class is seen, and is not in the catalog.
-TEST_F(Places, HasASpecialNetworkMadeInTheBackground) {
+TEST_F(PlacesOfAnswers, HasASpecialNetworkMadeInTheBackground) {
   ServerOptions options = task_options();
   options.tasks.special.watch = {.most = 2, .memory = 8, .seconds = 0};
   options.tasks.budgets.joules = 1e6;
