@@ -85,6 +85,10 @@ Status check_method(const ShrinkOptions& options) {
     return invalid("depth leaves out as many blocks as the target needs");
   }
   if (!factorises(options.importance)) return {};
+  // The first factor of a layer that halves its image makes an image of the size before.
+  if (options.distill_features > 0) {
+    return invalid("svd and tucker have no features of the teacher's layers to learn");
+  }
   if (!options.device.empty()) return invalid("svd and tucker are timed here, not for a device");
   if (options.time && options.time->besides != compress::Target()) {
     return invalid("svd and tucker take a time or sizes, not both");

@@ -53,6 +53,12 @@ TEST_F(Teaching, LearnsFeaturesOfTheChannelsThatStay) {
   all.recipe.loss.distill = 0;
   EXPECT_EQ(shrink({*device_, *device_}, model, data_, all).status().code(),
             Code::kInvalidArgument);
+  all = options();
+  all.distill_features = 1;
+  all.importance = Importance::kTucker;
+  EXPECT_EQ(check(all).code(), Code::kInvalidArgument);
+  all.distill_features = 0;
+  EXPECT_TRUE(check(all).ok());
   all = options();  // a network that computes no images
   all.distill_features = 1;
   EXPECT_EQ(run(all).status().code(), Code::kInvalidArgument);
