@@ -104,7 +104,7 @@ TEST(Summary, IsOneObjectInJson) {
             R"({"model":"m","kind":"rows","predicted_ms":2,"cluster_ms":2,"single_ms":4,)"
             R"("speedup":2,"wire_bytes":100,"halo_bytes":20,"messages":3,"error":0.5,"survive":1,)"
             R"("workers":[{"name":"a \"b\"","compute_ms":1,"transfer_ms":0.5,"memory_bytes":8}],)"
-            R"("alternatives":[],"advice":"Yes.","plan":"one\u000atwo"})");
+            R"("alternatives":[],"advice":"Yes.","plan":"one\ntwo"})");
 }
 
 TEST(Summary, TellsOfTwoAlternativesInJson) {
