@@ -30,7 +30,7 @@ TEST(Documents, WriteIndexStatisticsAndErrors) {
   EXPECT_EQ(print(std::vector<IndexEntry>{{"a", "1", "READY", ""}, {"b", "1", "UNAVAILABLE", "x"}}),
             R"([{"name":"a","version":"1","state":"READY","reason":""},)"
             R"({"name":"b","version":"1","state":"UNAVAILABLE","reason":"x"}])");
-  EXPECT_EQ(print_error("a \"b\"\n"), R"({"error":"a \"b\"\u000a"})");
+  EXPECT_EQ(print_error("a \"b\"\n"), R"({"error":"a \"b\"\n"})");
   ModelStatistics statistics;
   statistics.inferences = 5;
   statistics.success.add(70);
