@@ -38,7 +38,7 @@ class NetworkLine {
   template <class Callbacks>
   Callbacks callbacks() {
     Callbacks all;
-    all.on_step = [this](const auto& step) { show(step.network, step.step); };
+    all.on_step = [this](const auto& step) { this->show(step.network, step.step); };
     all.on_note = [this](const std::string& line) { note(line); };
     all.cancel = cancel_on_signals();
     return all;
