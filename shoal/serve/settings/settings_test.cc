@@ -8,7 +8,7 @@
 namespace shoal::serve {
 namespace {
 
-class Preparing : public testing::Test {
+class ServerSettings : public testing::Test {
  protected:
   std::string file(const char* name, const char* text) {
     const auto path = folder_->path() / name;
@@ -33,7 +33,7 @@ class Preparing : public testing::Test {
   const Result<TemporaryFolder> folder_ = TemporaryFolder::make();
 };
 
-TEST_F(Preparing, ServesTheDigitsByItself) {
+TEST_F(ServerSettings, ServesTheDigitsByItself) {
   const auto ready = prepare({});
   ASSERT_TRUE(ready.ok()) << ready.status().message();
   ASSERT_EQ(ready->sources.size(), 1U);
@@ -43,7 +43,7 @@ TEST_F(Preparing, ServesTheDigitsByItself) {
   EXPECT_FALSE(ready->options.api.any_name) << "on this machine alone, names are checked";
 }
 
-TEST_F(Preparing, GivesNumbersTheirUnits) {
+TEST_F(ServerSettings, GivesNumbersTheirUnits) {
   Settings settings{.threads = 3, .max_batch = 4, .max_wait_ms = 20, .max_delay_us = 7};
   settings.max_body_mb = 2;
   settings.labels = file("labels.txt", "zero\none\n");
@@ -59,7 +59,7 @@ TEST_F(Preparing, GivesNumbersTheirUnits) {
   EXPECT_GT(Settings().slots(), 0) << "as many as there are cores";
 }
 
-TEST_F(Preparing, WarnsWhereStrangersReachTheServer) {
+TEST_F(ServerSettings, WarnsWhereStrangersReachTheServer) {
   EXPECT_TRUE(said_by({}).empty());
   Settings open{.listen = "0.0.0.0:0"};
   ASSERT_EQ(said_by(open).size(), 1U);
@@ -72,7 +72,7 @@ TEST_F(Preparing, WarnsWhereStrangersReachTheServer) {
   EXPECT_NE(said_by(open)[0].find("plain text"), std::string::npos);
 }
 
-TEST_F(Preparing, RefusesWhatCannotBe) {
+TEST_F(ServerSettings, RefusesWhatCannotBe) {
   EXPECT_NE(error_of({.listen = "nowhere"}), "");
   EXPECT_EQ(error_of({.tls_certificates = "a"}), "--tls-cert and --tls-key go together");
   EXPECT_NE(error_of({.keys = folder_->path() / "none"}), "");
@@ -85,7 +85,7 @@ TEST_F(Preparing, RefusesWhatCannotBe) {
   EXPECT_NE(error_of({.leader_store = "ftp://x"}), "");
 }
 
-TEST_F(Preparing, MayStandForLeader) {
+TEST_F(ServerSettings, MayStandForLeader) {
   const auto ready = prepare({.leader_store = "http://127.0.0.1:1/digits"});
   ASSERT_TRUE(ready.ok()) << ready.status().message();
   ASSERT_NE(ready->leadership, nullptr);
