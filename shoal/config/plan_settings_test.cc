@@ -77,7 +77,7 @@ TEST(PlanSettings, SearchByLevelsWhereAskedOrLarge) {
   EXPECT_TRUE(searched("levels").is_by_levels(cluster(4), {}));
 }
 
-TEST(NetworkNames, HaveNames) {
+TEST(NetworkNames, AreKnown) {
   EXPECT_EQ(board_in("board:cpu+opencl:0"), "cpu+opencl:0");
   EXPECT_EQ(board_in("pi4"), "");
   for (const char* name : {"own", "mpi", "board:cpu"}) EXPECT_TRUE(is_network_name(name)) << name;
