@@ -72,13 +72,6 @@ if(SHOAL_SANITIZE)
   string(APPEND disabled "|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL")
 endif()
 set(instruction_sets "HWY_DISABLED_TARGETS=(${disabled})")
-if(SHOAL_SANITIZE STREQUAL thread AND EXISTS /proc/cpuinfo)
-  # Tests of threads run the best form, those of kernels run all, elsewhere: AVX2 alone takes half the time.
-  file(READ /proc/cpuinfo cpuinfo)
-  if(cpuinfo MATCHES " avx2 ")
-    list(APPEND instruction_sets HWY_BASELINE_TARGETS=HWY_AVX2)
-  endif()
-endif()
 
 include(cmake/precompiled.cmake)
 include(cmake/unity.cmake)
