@@ -1,5 +1,5 @@
 // Facts: a result as names and values for scripts, and as cells of a table for people. A result's
-// facts are beside its type, so that whoever shows it calls things by the same names.
+// facts are beside its type, so that commands, servers and pages give them the same names.
 //
 //   std::vector<Fact> facts_of(const Report& report) {
 //     return {{"requests", report.requests, "requests"},

@@ -11,7 +11,7 @@
 
 namespace shoal::cluster {
 
-// Certificates, and whom the workers refused that were visited.
+// The certificates of members, and the peers that visited workers refused.
 Json to_json(const std::vector<MemberState>& members, const std::vector<MemberVisit>& visits);
 std::vector<Facts> rows_of(const std::vector<MemberState>& members, net::Time now);
 std::vector<std::string> refusals_in(const std::vector<MemberVisit>& visits);

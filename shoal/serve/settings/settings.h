@@ -1,4 +1,5 @@
-// Settings: what a server answers, how and to whom, in words: as flags and files say it.
+// Settings: which models a server answers for, and its addresses, limits and trust, as flags and
+// files name them.
 //
 //   SHOAL_ASSIGN(serve::Prepared ready, serve::prepare(settings));
 //   SHOAL_ASSIGN(auto server, serve::Server::start(ready.sources, *device, ready.options));
