@@ -42,9 +42,15 @@ std::optional<uint64_t> FairQueue::first() const {
 
 void FairQueue::pop() {
   SHOAL_CHECK(size() > 0);
-  const uint64_t request = *first();
-  if (again_.empty()) latest_ = turn()->first;
-  remove(request);
+  if (!again_.empty()) {
+    remove(again_.begin()->first);
+    return;
+  }
+  const auto its = waiting_.find(turn()->first);
+  latest_ = its->first;
+  clients_of_.erase(its->second.front());
+  its->second.pop_front();
+  if (its->second.empty()) waiting_.erase(its);
 }
 
 size_t FairQueue::waiting(uint64_t client) const {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 namespace shoal {
 
@@ -37,10 +38,10 @@ class FairQueue {
   size_t waiting(uint64_t client) const;
   std::map<uint64_t, std::deque<uint64_t>>::const_iterator turn() const;
 
-  std::map<uint64_t, uint64_t> again_;                // clients, by request
-  std::map<uint64_t, std::deque<uint64_t>> waiting_;  // requests, by client; none is empty
-  std::map<uint64_t, uint64_t> clients_of_;           // of all requests
-  uint64_t latest_ = 0;                               // the client that had the latest turn
+  std::map<uint64_t, uint64_t> again_;                 // clients, by request
+  std::map<uint64_t, std::deque<uint64_t>> waiting_;   // requests, by client; none is empty
+  std::unordered_map<uint64_t, uint64_t> clients_of_;  // of all requests
+  uint64_t latest_ = 0;                                // the client that had the latest turn
 };
 
 }  // namespace shoal

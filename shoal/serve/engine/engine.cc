@@ -252,7 +252,7 @@ bool Engine::submit(const std::shared_ptr<ServedModel>& model, Job& job) {
     finished.back().outcome.retry_after = admission.retry_after;
   }
   if (admission.status.ok()) {
-    waiting_.emplace_hint(waiting_.end(), request.id, std::move(waiting));
+    waiting_.emplace(request.id, std::move(waiting));
   } else {
     const bool later = admission.status.code() == Code::kExhausted;
     refuse(std::move(waiting), admission.status, &ModelStatistics::refused, finished);

@@ -15,6 +15,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -131,8 +132,8 @@ class Engine {
   mutable std::mutex mutex_;
   std::map<std::string, Entry> models_;
   Scheduler scheduler_;
-  std::map<uint64_t, Waiting> waiting_;  // by request
-  std::vector<uint64_t> draining_;       // queues of models that were replaced
+  std::unordered_map<uint64_t, Waiting> waiting_;  // by request
+  std::vector<uint64_t> draining_;                 // queues of models that were replaced
   uint64_t last_request_ = 0, last_queue_ = 0;
   Time told_ = kNever;  // wake_
 };
