@@ -104,6 +104,41 @@ TEST_F(Factorising, MeetsATargetOfSizeAndLearns) {
   }
 }
 
+// Each factor is a node with scales and names of its own.
+TEST_F(Factorising, CountsTheBytesOfFactorsInEightBits) {
+  auto deep = parse_text(R"(
+input x f32[1,1,4,4]
+const w1 f32[24,1,3,3] = random(1)
+const w2 f32[24,24,3,3] = random(2)
+const w3 f32[24,24,3,3] = random(3)
+const w4 f32[24,24,3,3] = random(4)
+const w5 f32[384,4] = random(5)
+a = Conv(x, w1) pads=[1,1,1,1]
+b = Conv(a, w2) pads=[1,1,1,1]
+c = Relu(b)
+d = Conv(c, w3) pads=[1,1,1,1]
+e = Relu(d)
+f = Conv(e, w4) pads=[1,1,1,1]
+g = Flatten(f)
+h = Gemm(g, w5)
+output h
+)",
+                         ops::find);
+  ASSERT_TRUE(deep.ok()) << deep.status().message();
+  const Model model = model_of(*std::move(deep));
+  ShrinkOptions how = by(Importance::kTucker, 1);
+  how.int8 = true;
+  for (const double share : {0.25, 0.22}) {
+    SCOPED_TRACE(share);
+    how.target = {.bytes = share};
+    const auto result = shrink({*device_, *device_}, model, data_, how);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_FALSE(result->removed.empty());
+    EXPECT_LE(static_cast<double>(written().size()),
+              share * static_cast<double>(result->dense.size.bytes));
+  }
+}
+
 TEST_F(Factorising, GivesTheSameBytesAndGoesOnAfterAnInterruption) {
   ShrinkOptions how = by(Importance::kTucker, 0.6);
   ASSERT_TRUE(run(how).ok());

@@ -19,8 +19,7 @@ namespace shoal::shrink {
 namespace {
 
 constexpr float kRate = 0.1F, kDistill = 0.5F;
-constexpr double kBytesForOne = 4;  // of f32 for one of i8
-constexpr size_t kOpenBatch = 16;   // bytes more for inputs and outputs with batches of any size
+constexpr size_t kOpenBatch = 16;  // bytes more for inputs and outputs with batches of any size
 
 }  // namespace
 
@@ -30,7 +29,7 @@ Result<compress::Int8Choice> int8_for(Device& device, const NetworkForBatch& net
   return compress::choose_int8(one.graph, {device, spread_examples(one.graph, examples, recipe)});
 }
 
-Result<double> real_bytes_for(const NetworkForBatch& network, double most) {
+Result<double> bytes_in_eight_bits(const NetworkForBatch& network) {
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
   SHOAL_ASSIGN(const Graph graph, compress::prepare(one.graph));
   // The numbers do not matter for the size, only that they differ: equal ones are written once.
@@ -50,9 +49,15 @@ Result<double> real_bytes_for(const NetworkForBatch& network, double most) {
   SHOAL_ASSIGN(const Graph merged, passes::merge_equal(quantized));
   SHOAL_ASSIGN(const std::vector<std::byte> file,
                onnx::to_onnx(merged, one.outputs, {}, onnx::Style::kCompact));
+  return static_cast<double>(file.size() + kOpenBatch);
+}
+
+Result<double> real_bytes_for(const NetworkForBatch& network, double most) {
+  SHOAL_ASSIGN(const double file, bytes_in_eight_bits(network));
+  SHOAL_ASSIGN(const LoadedGraph one, network(1));
+  SHOAL_ASSIGN(const Graph graph, compress::prepare(one.graph));
   SHOAL_ASSIGN(const compress::Size before, compress::size_without(graph, {}, {}));
-  const double bytes = static_cast<double>(before.bytes) -
-                       kBytesForOne * (static_cast<double>(file.size() + kOpenBatch) - most);
+  const double bytes = static_cast<double>(before.bytes) - kBytesForOne * (file - most);
   if (bytes > 0) return bytes;
   return Status(Code::kUnsupported, "in 8 bits, a file without weights has " +
                                         std::to_string(std::lround(most - bytes / kBytesForOne)) +

@@ -11,15 +11,21 @@
 
 namespace shoal::shrink {
 
+inline constexpr double kBytesForOne = 4;  // of f32 for one of i8
+
 // What becomes of the network's values, chosen on some of these examples, spread over all of them.
 // Fails as compress::choose_int8() and the data set do.
 Result<compress::Int8Choice> int8_for(Device& device, const NetworkForBatch& network,
                                       const Dataset& examples, const fit::TrainingOptions& recipe);
 
+// The bytes of a network's file in 8 bits and onnx::Style::kCompact. Products that stay real are
+// not foreseen.
+Result<double> bytes_in_eight_bits(const NetworkForBatch& network);
+
 // The most bytes of f32 that the constants of a network may have so that its file, in 8 bits and
-// onnx::Style::kCompact, has no more than `most`. Each byte less is four less there; what the
-// scales take is not counted as saved, which keeps to the safe side. Products that stay real are
-// not foreseen. Fails with kUnsupported where names and nodes alone take more.
+// onnx::Style::kCompact, has no more than `most`, by bytes_in_eight_bits(). Each byte less is four
+// less there; what the scales take is not counted as saved, which keeps to the safe side. Fails
+// with kUnsupported where names and nodes alone take more.
 Result<double> real_bytes_for(const NetworkForBatch& network, double most);
 
 // The network with this choice made, and equal constants, such as zero points, once.

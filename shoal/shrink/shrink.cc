@@ -152,14 +152,34 @@ class Run {
     return {};
   }
 
+  // Sizes to be met, by what blocks leave.
+  compress::Target& target_besides_time() {
+    return left_.options.time ? left_.options.time->besides : left_.options.target;
+  }
+
   // Bytes are those of the file, and in 8 bits that is another one than units go from.
   Status count_bytes_of_file() {
     if (!counts_bytes_of_int8(options_)) return {};
-    compress::Target& target =
-        left_.options.time ? left_.options.time->besides : left_.options.target;
-    const double most = compress::in_numbers(target, result_.dense.size).bytes;
-    SHOAL_ASSIGN(target.bytes, real_bytes_for(left_.network, most));
+    most_bytes_ = compress::in_numbers(target_besides_time(), result_.dense.size).bytes;
+    SHOAL_ASSIGN(target_besides_time().bytes, real_bytes_for(left_.network, most_bytes_));
     return {};
+  }
+
+  // Factors are more nodes than the layers that they stand for, and nobody knows how many before
+  // they are chosen. Returns whether the file is not too long, and else asks for less.
+  Result<bool> fits_in_bytes(const Removal& removal) {
+    if (!counts_bytes_of_int8(options_) || !factorises()) return true;
+    SHOAL_ASSIGN(const InFactors made,
+                 in_factors(devices_.learns, left_.network, *data_.data.training, left_.options,
+                            removal.ranks));
+    SHOAL_ASSIGN(const double bytes, bytes_in_eight_bits(made.network));
+    if (bytes <= most_bytes_) return true;
+    SHOAL_ASSIGN(const LoadedGraph one, made.network(1));
+    SHOAL_ASSIGN(const compress::Size size, compress::size_without(one.graph, {}, {}));
+    double& target = target_besides_time().bytes;
+    target =
+        std::min(target, static_cast<double>(size.bytes)) - kBytesForOne * (bytes - most_bytes_);
+    return false;
   }
 
   Means means_for(const NetworkForBatch& network, const LatencyTable* table = nullptr) const {
@@ -207,9 +227,12 @@ class Run {
       SHOAL_ASSIGN(table, table_for(given_, groups, options_, devices_.runs));
     }
     const bool learns = epochs_before(options_) > 0;
-    SHOAL_ASSIGN(Decided fresh,
-                 decide_by_method(means_for(learns ? left_.learner.network : left_.network,
-                                            table ? &*table : nullptr)));
+    Decided fresh;
+    for (bool fits = false; !fits;) {
+      SHOAL_ASSIGN(fresh, decide_by_method(means_for(learns ? left_.learner.network : left_.network,
+                                                     table ? &*table : nullptr)));
+      SHOAL_ASSIGN(fits, fits_in_bytes(fresh.decision.choice.rounds.back()));
+    }
     fresh.decision.choice.blocks = left_.blocks;
     if (learns) {  // the units have the same numbers in the network as it was given
       SHOAL_ASSIGN(fresh.decision.groups, compress::find_groups(one));
@@ -462,7 +485,8 @@ class Run {
   const ShrinkCallbacks& callbacks_;
   std::optional<Steps> steps_;
   Decision decision_;
-  Learner learner_;  // the network as it was given
+  double most_bytes_ = 0;  // of the file in 8 bits, if these are a target
+  Learner learner_;        // the network as it was given
   Left left_;
   std::vector<Part> parts_;
   NetworkForBatch dense_, small_;        // after they learned
