@@ -1,27 +1,19 @@
 // The flags that describe a cluster that need not be there: for plans, simulation and emulation.
 #pragma once
 
-#include <string>
-
 #include "apps/flags/flags.h"
-#include "shoal/base/status.h"
-#include "shoal/plan/profile.h"
+#include "shoal/config/cluster_settings.h"
 
 namespace shoal::cli {
 
-// The names that there are, in one line.
-std::string known_devices();
-std::string known_links();
-
-struct ClusterFlags {
-  std::string file;  // in place of the rest
-  size_t workers = 4;
-  std::string device = "pi4";
-  std::string link = "gigabit";
-
-  void add_to(Command& command);
+struct ClusterFlags : config::ClusterSettings {
+  void add_to(Command& command) {
+    Option* path =
+        command.add_option("cluster", file, "TOML file in place of --workers, --device and --link");
+    for (const Setting& setting : settings_of(*this)) {
+      FlagGroup(command).add(setting)->excludes(path);
+    }
+  }
 };
-
-Result<plan::ClusterProfile> make_cluster(const ClusterFlags& flags);
 
 }  // namespace shoal::cli

@@ -27,9 +27,8 @@ struct ModelFlags : config::DeviceSettings {
   void add_computing_to(Command& command, bool learns = false);
 };
 
-// --device, whose help lists the devices there are; with `profiles`, those that plans know, too.
-Option* add_device_to(Command& command, std::string& device, const std::string& what,
-                      bool profiles = false);
+// --device, whose help lists the devices there are.
+Option* add_device_to(Command& command, std::string& device, const std::string& what);
 
 // Opens the model, and prints its warning, if there is one.
 Result<Model> open_model_with_warning(const std::string& name);

@@ -33,17 +33,18 @@ struct Flags {
   bool json = false;
 };
 
-void print(const Planned& planned) {
-  table_of(segment_rows(planned)).print();
+void print(const std::vector<Facts>& rows, const std::vector<Facts>& workers) {
+  table_of(rows).print();
   std::printf("\n");
-  table_of(worker_rows(planned)).print();
-  std::printf("\n%s", summary_text(planned).c_str());
+  table_of(workers).print();
 }
 
-void print(const PlannedStream& planned) {
-  table_of(stage_rows(planned)).print();
-  std::printf("\n");
-  table_of(worker_rows(planned)).print();
+std::vector<Facts> rows_of(const Planned& planned) { return segment_rows(planned); }
+std::vector<Facts> rows_of(const PlannedStream& planned) { return stage_rows(planned); }
+
+template <class Made>
+void print(const Made& planned) {
+  print(rows_of(planned), worker_rows(planned));
   std::printf("\n%s", summary_text(planned).c_str());
 }
 
@@ -62,13 +63,9 @@ Outcome show(const Flags& flags, const Made& planned) {
 
 // Several models on one cluster.
 Outcome plan_together(const Flags& flags) {
-  plan::Tenancy made{{flags.plan.model}, flags.rates};
-  made.models.insert(made.models.end(), flags.with.begin(), flags.with.end());
-  if (made.rates.empty()) made.rates.assign(made.models.size(), 1);
-  if (made.rates.size() != made.models.size()) {
-    return {Exit::kUsage, "--rates: there are " + std::to_string(made.models.size()) +
-                              " models, and " + std::to_string(made.rates.size()) + " rates"};
-  }
+  std::vector<std::string> models = {flags.plan.model};
+  models.insert(models.end(), flags.with.begin(), flags.with.end());
+  SHOAL_OR_EXIT(plan::Tenancy made, Exit::kUsage, plan::tenancy_of(models, flags.rates));
   SHOAL_OR_EXIT(made.cluster, Exit::kUsage, make_cluster(flags.plan));
   std::list<Graph> graphs;
   std::vector<plan::Tenant> asked;
@@ -83,9 +80,7 @@ Outcome plan_together(const Flags& flags) {
     print_json(to_json(made));
     return {};
   }
-  table_of(model_rows(made)).print();
-  std::printf("\n");
-  table_of(worker_rows(made)).print();
+  print(model_rows(made), worker_rows(made));
   return {};
 }
 

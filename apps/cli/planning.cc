@@ -7,7 +7,6 @@
 #include "shoal/compress/calibration.h"
 #include "shoal/devices/devices.h"
 #include "shoal/plan/search/comparison_summary.h"
-#include "shoal/plan/search/plan_words.h"
 #include "shoal/plan/stream/stream_facts.h"
 
 namespace shoal::cli {
@@ -19,14 +18,10 @@ std::string_view PlanFlags::board() const {
 void PlanFlags::add_to(Command& command) {
   command.add_option("model", model, "ONNX file or zoo:NAME")->required();
   cluster.add_to(command);
-  add_split_to(FlagGroup(command));
+  command.add(config::split_settings(*this));
   command.check_together([this] { return check(); });
   command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
-  command.add_setting(
-      "--search", search,
-      "Over all workers at once, or by levels: from a few to all; auto: by levels for "
-      "more than 64",
-      one_of({"auto", "flat", "levels"}));
+  command.add({config::search_setting(*this)});
 }
 
 Option* PlanFlags::add_cluster_to(Command& command) {
@@ -38,41 +33,9 @@ Option* PlanFlags::add_cluster_to(Command& command) {
           ->check([](const std::string& name) -> std::string {
             return config::is_network_name(name) ? "" : "it is own, mpi, or board:DEVICE+DEVICE";
           });
-  const FlagGroup there(command, "", option);
-  there.add_flag("--exclusive", exclusive,
-                 "Take the workers over: who used them alone before loses them");
-  add_split_to(there);
+  FlagGroup(command, "", option).add(config::network_settings(*this));
   command.check_together([this] { return check(); });
-  there.add_option("--verify", verify,
-                   "With --survive: check one request of so many for wrong results, and leave out "
-                   "workers that give them; 0: none",
-                   in_range(0, 1'000'000'000));
   return option;
-}
-
-void PlanFlags::add_split_to(const FlagGroup& group) {
-  Option* format =
-      group.add_setting("--wire", wire, "What values travel as between workers, at the least",
-                        one_of(plan::wire_format_names()));
-  Option* allowed = group.add_option(
-      "--error", error, "What that may change, as a part of the answer's largest element",
-      in_range(0.0, 1.0));
-  format->needs(allowed);
-  allowed->needs(format);
-  Option* survival = group.add_setting(
-      "--survive", survive, "Answer though so many workers are lost in the middle of a request",
-      in_range(0, 2));
-  group
-      .add_option("--wait", wait_ms,
-                  "Wait so many ms for what is missing before computing it from the rest",
-                  in_range(0.0, 1e9))
-      ->needs(survival);
-  group.add_setting("--objective", objective, "One answer soon, or many a second",
-                    one_of({"latency", "throughput"}));
-  group.add_setting("--split", split, "Split this way wherever it can be done, for comparison",
-                    one_of(config::split_names()));
-  group.add_option("--fuse", fuse, "At most so many nodes between two exchanges; 0: any number");
-  group.add_option("--exclude", excluded, "Workers not to be used, by number")->delimiter(',');
 }
 
 Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster) {

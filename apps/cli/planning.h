@@ -26,9 +26,6 @@ struct PlanFlags : config::PlanSettings {
   Option* add_cluster_to(Command& command);
   // The devices of this machine that are the workers, "cpu+opencl:0"; empty: others are.
   std::string_view board() const;
-
- private:
-  void add_split_to(const FlagGroup& group);
 };
 
 struct Planned : plan::Comparison {

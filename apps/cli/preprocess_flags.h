@@ -1,28 +1,26 @@
-// The flags that say what happens to an image before the model sees it, and saved sets of them.
+// The flags that say what happens to an image before the model sees it.
 #pragma once
 
-#include <string>
-
 #include "apps/flags/flags.h"
-#include "shoal/base/status.h"
-#include "shoal/data/image.h"
+#include "shoal/config/image_settings.h"
 
 namespace shoal::cli {
 
 class PreprocessFlags {
  public:
-  void add_to(Command& command);
+  void add_to(Command& command) {
+    given_ = command.given();
+    command.add(under("Image preprocessing", settings_of(settings_)));
+  }
 
-  // The preset's settings, or without one `before`, overridden by the flags given; saves them if
-  // --save-preset was given.
-  Result<Preprocess> resolve(const Preprocess& before = {}) const;
+  // As config::resolve(). REQUIRES: the command is still there.
+  Result<Preprocess> resolve(const Preprocess& before = {}) const {
+    return config::resolve(settings_, before, given_);
+  }
 
  private:
-  Preprocess given_;
-  std::string layout_;
-  std::string preset_;
-  std::string save_as_;
-  Command* command_ = nullptr;  // to ask which flags were given; null: none
+  config::ImageSettings settings_;
+  GivenFlags given_ = [](const std::string&) { return false; };
 };
 
 }  // namespace shoal::cli

@@ -26,31 +26,14 @@ struct Flags {
   bool json = false;
 };
 
-// The row of a table, or one JSON object.
 template <class Planned>
-Outcome report(const Flags& flags, const Planned& planned, double single_ms, double cluster_ms,
-               double wire_bytes) {
+Outcome report(const Flags& flags, const Planned& planned) {
   if (flags.json) {
     print_json(to_json(planned));
-    return {};
+  } else {
+    table_of({facts_of(beside_one(planned, planned.model))}).print();
   }
-  const Facts row = {{"model", planned.model, "model"},
-                     {"workers", planned.cluster.workers.size(), "workers"},
-                     {"plan", planned.best().name, "plan"},
-                     {"single_ms", single_ms, "one worker ms", 1},
-                     {"cluster_ms", cluster_ms, "cluster ms", 1},
-                     {"speedup", planned.speedup(), "speed-up", 2},
-                     sized("wire_bytes", wire_bytes, "wire")};
-  table_of({row}).print();
   return {};
-}
-
-Outcome simulate_stream(const Flags& flags, plan::ClusterProfile cluster) {
-  SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,
-                make_planned_stream(flags.plan, std::move(cluster)));
-  return report(flags, planned, 1e3 / planned.single_per_second,
-                1e3 / planned.best().requests_per_second(),
-                plan::wire_bytes_per_request(planned.best()));
 }
 
 // The plan as it is, and as it would be if readers waited for all that is not lost.
@@ -72,14 +55,17 @@ Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
 Outcome simulate_model(const Flags& flags) {
   if (flags.day.day) return simulate_day(flags.plan, flags.day, flags.seed, flags.json);
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan));
-  if (flags.plan.is_stream()) return simulate_stream(flags, std::move(cluster));
+  if (flags.plan.is_stream()) {
+    SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,
+                  make_planned_stream(flags.plan, std::move(cluster)));
+    return report(flags, planned);
+  }
   if (const Status status = check_survival(flags.plan, cluster); !status.ok()) {
     return fail(Exit::kUsage, status);
   }
   SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(cluster)));
   if (flags.stragglers > 1) return simulate_stragglers(flags, planned);
-  return report(flags, planned, 1e3 * planned.single.timeline.seconds,
-                1e3 * planned.best().timeline.seconds, planned.best().timeline.wire_bytes);
+  return report(flags, planned);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ using federated::Figures;
 using federated::RoundReport;
 
 Facts facts_of(const Figures& figures, const federated::Weights& weights,
-               const FederatedFlags& flags, uint64_t clients, double seconds) {
+               const federated::ScenarioSettings& flags, uint64_t clients, double seconds) {
   return federated::facts_of(figures, {.strategy = flags.strategy,
                                        .clients = clients,
                                        .per_round = flags.options.per_round,
@@ -45,16 +45,11 @@ Outcome ended(const TrainFlags& flags, const Figures& figures) {
 }
 
 Outcome train_on_workers(const TrainFlags& flags, federated::Options rounds) {
-  constexpr double kDeadline = 600;  // seconds
   if (flags.together.network == "mpi") return {Exit::kUsage, "ranks of MPI have no data"};
-  const Status usable = flags.federated.check_for_workers();
+  const Status usable = federated::check_for_workers(flags.given);
   if (!usable.ok()) return fail(Exit::kUsage, usable);
-  if (flags.federated.deadline == 0) rounds.population.deadline = kDeadline;
   federated_cluster::RunOptions options{
-      .hub = {.rounds = std::move(rounds),
-              .least = flags.federated.least,
-              .secret = flags.federated.secure_sum,
-              .range = flags.federated.secure_range},
+      .hub = federated_cluster::hub_options(flags.federated, std::move(rounds)),
       .on_round = show,
       .on_loss = say,
       .cancelled = [cancel = cancel_on_signals()] { return cancel->load(); }};
@@ -82,7 +77,7 @@ Outcome train_federated(const TrainFlags& flags) {
   SHOAL_OR_EXIT(fit::TrainingOptions fit, Exit::kUsage, flags.resolve());
   if (!flags.report.empty()) return {Exit::kUsage, "--report is for training without --federated"};
   fit.checkpoint.clear();
-  federated::Options options = flags.federated.resolve(std::move(fit));
+  federated::Options options = resolve(flags.federated, std::move(fit), flags.given);
   const auto codec = learn::find_codec(flags.together.codec);
   if (!codec) return {Exit::kUsage, "--codec auto is for training without --federated"};
   options.codec = *codec;

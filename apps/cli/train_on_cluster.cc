@@ -26,21 +26,11 @@ namespace {
 using train_cluster::Figures;
 
 Result<train_cluster::Options> training_options(const TrainFlags& flags) {
-  train_cluster::Options options;
-  SHOAL_ASSIGN(options.fit, flags.resolve());
-  if (options.fit.out.empty() && flags.options.checkpoint.empty()) options.fit.checkpoint.clear();
-  options.steps = flags.together.steps;
-  options.local_steps = std::max<int64_t>(flags.federated.options.local_steps, 1);
-  options.levels = 0;
-  while (int64_t{1} << options.levels < flags.together.micro_batches) ++options.levels;
-  options.codec = learn::find_codec(flags.together.codec);  // nothing: "auto"
-  options.keep_awake = !flags.together.lets_sleep;
-  options.all_workers = flags.together.all_workers;
-  options.fixed_shares = flags.together.fixed_shares;
-  options.slack = flags.together.slack;
+  SHOAL_ASSIGN(fit::TrainingOptions fit, flags.resolve());
+  SHOAL_ASSIGN(auto options, train_cluster::resolve(flags.together, std::move(fit),
+                                                    flags.federated.options.local_steps));
   constexpr int64_t kPoints = 12;  // of the curve of accuracy
   if (!flags.report.empty()) options.evaluations = kPoints;
-  SHOAL_TRY(train_cluster::check(options));
   return options;
 }
 
@@ -104,11 +94,6 @@ void slow_down_in_turn(const ClusterAccess& access, double times, StepView& view
   };
 }
 
-void report(const TrainFlags& flags, const Figures& figures) {
-  const int64_t local_steps = std::max<int64_t>(flags.federated.options.local_steps, 1);
-  print_facts(facts_of(figures, local_steps), flags.json);
-}
-
 Status write_page(const TrainFlags& flags, const Figures& figures) {
   if (flags.report.empty()) return {};
   const size_t devices = figures.record.devices.size();
@@ -134,7 +119,7 @@ Outcome train_on_ranks(const TrainFlags& flags) {
   line.reset();
   if (!figures.ok()) return fail(Doing::kTrain, figures.status());
   if (!is_first) return {};
-  report(flags, *figures);
+  print_facts(facts_of(*figures, options.local_steps), flags.json);
   return require_accuracy(figures->evaluation.top1(), flags.min_top1);
 }
 #endif
@@ -167,7 +152,7 @@ Outcome train_on_cluster(const TrainFlags& flags) {
   for (const Status& why : figures->lost) {
     std::fprintf(stderr, "lost: %s\n", std::string(why.message()).c_str());
   }
-  report(flags, *figures);
+  print_facts(facts_of(*figures, options.local_steps), flags.json);
   const Status page = write_page(flags, *figures);
   if (!page.ok()) return fail(Doing::kTrain, page);
   if (cancel->load()) {

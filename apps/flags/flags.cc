@@ -5,11 +5,47 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
+#include <variant>
+
+#include "shoal/base/overloaded.h"
 
 namespace shoal::cli {
 namespace {
 
 constexpr size_t kHelpColumn = 34;  // where descriptions begin
+
+// Bounds of a number in the words of --help.
+std::optional<Check> bounds_of(const Setting& setting) {
+  if (!setting.choices.empty()) return one_of(setting.choices);
+  if (setting.most == Setting::kMost) {
+    if (setting.least == Setting::kPositive) return positive();
+    if (setting.least == 0) return not_negative();
+    return std::nullopt;
+  }
+  const bool whole = std::visit(
+      []<class T>(const T*) { return std::is_integral_v<T> && !std::is_same_v<T, bool>; },
+      setting.value);
+  if (!whole) return in_range(setting.least, setting.most);
+  return in_range(static_cast<int>(setting.least), static_cast<int>(setting.most));
+}
+
+// A switch that is on by itself can be turned off.
+Option* add_variable(Command& command, const Setting& setting) {
+  const std::string name = "--" + setting.name;
+  return std::visit(
+      Overloaded{[&](bool* value) {
+                   const std::string off = *value ? ",!--no-" + setting.name : "";
+                   return command.add_flag(name + off, *value, setting.help);
+                 },
+                 [&]<class T>(T* value) { return command.add_option(name, *value, setting.help); },
+                 [&]<class T>(std::vector<T>* value) {
+                   Option* list = command.add_option(name, *value, setting.help);
+                   const bool commas = setting.commas || std::is_arithmetic_v<T>;
+                   return commas ? list->delimiter(',') : list;
+                 }},
+      setting.value);
+}
 
 }  // namespace
 
@@ -132,6 +168,33 @@ Option* Command::add_flag(const std::string& names, std::function<void()> given,
   return options_.back().get();
 }
 
+void Command::add(const SettingList& settings) { FlagGroup(*this).add(settings); }
+
+Option* FlagGroup::add(const Setting& setting) const {
+  Option* option = grouped(add_variable(command_, setting));
+  if (!setting.heading.empty()) option->group(setting.heading);
+  if (std::holds_alternative<bool*>(setting.value)) return option;
+  if (const std::optional<Check> bounds = bounds_of(setting)) option->check(*bounds);
+  if (setting.check) {
+    option->check([check = setting.check](const std::string& text) {
+      const Status status = check(text);
+      return status.ok() ? std::string() : std::string(status.message());
+    });
+  }
+  return setting.shows_default() ? option->capture_default_str() : option;
+}
+
+void FlagGroup::add(const SettingList& settings) const {
+  for (const Setting& setting : settings) add(setting);
+  for (const Setting& setting : settings) {
+    Option* option = command_.option("--" + setting.name);
+    for (const std::string& other : setting.needs) option->needs(command_.option("--" + other));
+    for (const std::string& other : setting.excludes) {
+      option->excludes(command_.option("--" + other));
+    }
+  }
+}
+
 Option* FlagGroup::grouped(Option* option) const {
   if (needs_ != nullptr) option->needs(needs_);
   return heading_.empty() ? option : option->group(heading_);
@@ -166,7 +229,19 @@ std::vector<const Option*> Command::options() const {
   return all;
 }
 
+Option* Command::option(const std::string& name) const {
+  const CLI::Option* const wanted = app_->get_option_no_throw(name);
+  const auto found =
+      std::ranges::find_if(options_, [&](const auto& one) { return one->option_ == wanted; });
+  SHOAL_CHECK(found != options_.end());
+  return found->get();
+}
+
 size_t Command::count(const std::string& option) const { return app_->count(option); }
+
+GivenFlags Command::given() const {
+  return [this](const std::string& flag) { return count(flag) > 0; };
+}
 
 std::optional<int> Command::parse(std::vector<std::string> words) {
   try {

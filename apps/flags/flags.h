@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "shoal/base/setting.h"
 #include "shoal/base/status.h"
 
 namespace CLI {
@@ -67,6 +68,7 @@ class Option {
   std::vector<std::string> long_names() const;  // without dashes
 
  private:
+  friend class Command;
   CLI::Option* option_;
 };
 
@@ -98,6 +100,9 @@ class Command {
   Option* add_flag(const std::string& names, std::string& value, const std::string& help);
   Option* add_flag(const std::string& names, std::function<void()> given, const std::string& help);
 
+  // A flag for each, under its heading, with the bounds and the default that it has.
+  void add(const SettingList& settings);
+
   void footer(const std::string& text);
   void group(const std::string& name);    // empty: not in --help
   void version(const std::string& text);  // what --version prints
@@ -111,8 +116,12 @@ class Command {
   std::string description() const;
   std::vector<const Command*> subcommands() const;
   std::vector<const Option*> options() const;  // --help is one
+  // One of them, by its long name, "--epochs". REQUIRES: there is one.
+  Option* option(const std::string& name) const;
   // How often an option was given. REQUIRES: one of this command's has the name.
   size_t count(const std::string& option) const;
+  // Says whether one was. This must outlive it.
+  GivenFlags given() const;
 
   // Takes the words after the program's name. Returns the exit code where that is all: it printed
   // help or the version (0), or what is wrong with the words (else).
@@ -144,6 +153,8 @@ class FlagGroup {
                       const Checks&... check) const {
     return grouped(command_.add_setting(names, value, help, check...));
   }
+  Option* add(const Setting& setting) const;
+  void add(const SettingList& settings) const;
   template <class T>
   Option* add_flag(const std::string& names, T&& value, const std::string& help) const {
     return grouped(command_.add_flag(names, std::forward<T>(value), help));

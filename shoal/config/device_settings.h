@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "shoal/base/setting.h"
 #include "shoal/base/status.h"
 #include "shoal/device/device.h"
 
@@ -28,6 +29,12 @@ struct DeviceSettings {
   // The device that plans know, if `device` names one; else empty.
   std::string profile() const;
 };
+
+// `learns`: memory may be limited to a size.
+SettingList settings_of(DeviceSettings& settings, bool learns);
+// The one that names the device, whose help lists those that there are; with `profiles`, those that
+// plans know, too.
+Setting device_setting(std::string& device, const std::string& what, bool profiles = false);
 
 // A device that plans know is computed here. Fails as make_device() of its name. An instruction set
 // counts for the whole process.

@@ -17,6 +17,47 @@ bool splits_streams(std::string_view split) {
 
 }  // namespace
 
+SettingList split_settings(PlanSettings& s) {
+  return {
+      Setting("wire", s.wire, "What values travel as between workers, at the least")
+          .one_of(plan::wire_format_names())
+          .with("error"),
+      Setting("error", s.error, "What that may change, as a part of the answer's largest element")
+          .in(0, 1)
+          .with("wire"),
+      Setting("survive", s.survive,
+              "Answer though so many workers are lost in the middle of a request")
+          .in(0, 2)
+          .showing_default(),
+      Setting("wait", s.wait_ms,
+              "Wait so many ms for what is missing before computing it from the rest")
+          .in(0, 1e9)
+          .with("survive"),
+      Setting("objective", s.objective, "One answer soon, or many a second")
+          .one_of({"latency", "throughput"}),
+      Setting("split", s.split, "Split this way wherever it can be done, for comparison")
+          .one_of(split_names()),
+      {"fuse", s.fuse, "At most so many nodes between two exchanges; 0: any number"},
+      {"exclude", s.excluded, "Workers not to be used, by number"}};
+}
+
+Setting search_setting(PlanSettings& s) {
+  return Setting("search", s.search,
+                 "Over all workers at once, or by levels: from a few to all; auto: by levels for "
+                 "more than 64")
+      .one_of({"auto", "flat", "levels"});
+}
+
+SettingList network_settings(PlanSettings& s) {
+  return joined(
+      {{{"exclusive", s.exclusive, "Take the workers over: who used them alone before loses them"}},
+       split_settings(s),
+       {Setting("verify", s.verify,
+                "With --survive: check one request of so many for wrong results, and "
+                "leave out workers that give them; 0: none")
+            .in(0, 1e9)}});
+}
+
 std::vector<std::string> split_names() {
   std::vector<std::string> splits = plan::cut_names();
   splits.insert(splits.begin(), "any");

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shoal/base/setting.h"
 #include "shoal/base/status.h"
 #include "shoal/plan/search/comparison.h"
 #include "shoal/plan/stream/stream_comparison.h"
@@ -42,6 +43,12 @@ struct PlanSettings {
   // Whether plans are searched by levels. `options` are those that plans are made by.
   bool is_by_levels(const plan::ClusterProfile& cluster, const plan::PlanOptions& options) const;
 };
+
+// How values are split and travel; the same with what only workers that are there can do; and how
+// plans are searched.
+SettingList split_settings(PlanSettings& settings);
+SettingList network_settings(PlanSettings& settings);
+Setting search_setting(PlanSettings& settings);
 
 // "any", the cuts of values, and how streams are split.
 std::vector<std::string> split_names();

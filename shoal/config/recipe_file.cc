@@ -4,10 +4,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <concepts>
 #include <cstdlib>
 #include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
-#include "shoal/base/overloaded.h"
 #include "shoal/base/printable.h"
 #include "shoal/config/toml_file.h"
 
@@ -23,16 +26,24 @@ std::string shortest(T number) {
   return text.find_first_of(".en") == text.npos ? text + ".0" : text;
 }
 
-std::string text_of(double number) { return shortest(number); }
+Result<std::string> text_of(bool value) { return std::string(value ? "true" : "false"); }
+
+template <std::integral T>
+Result<std::string> text_of(T number) {
+  if (!std::in_range<int64_t>(number)) return invalid("it is too large for TOML");
+  return std::to_string(number);
+}
+
+Result<std::string> text_of(double number) { return shortest(number); }
 
 // Few digits are enough for a float, unless reading them as a double first makes it another one.
-std::string text_of(float number) {
+Result<std::string> text_of(float number) {
   const std::string text = shortest(number);
   const double read = std::strtod(text.c_str(), nullptr);
   return static_cast<float>(read) == number ? text : shortest(static_cast<double>(number));
 }
 
-Result<std::string> text_of(std::string_view text) {
+Result<std::string> text_of(const std::string& text) {
   if (valid_utf8(text) != text) return invalid("it is no UTF-8, as TOML must be");
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string quoted = "\"";
@@ -49,27 +60,21 @@ Result<std::string> text_of(std::string_view text) {
   return quoted + "\"";
 }
 
-Result<std::string> text_of(const Setting::Place& place) {
-  using Text = Result<std::string>;
-  return std::visit(
-      Overloaded{[](const bool* value) -> Text { return std::string(*value ? "true" : "false"); },
-                 [](const uint64_t* value) -> Text {
-                   if (*value > uint64_t{INT64_MAX}) return invalid("it is too large for TOML");
-                   return std::to_string(*value);
-                 },
-                 [](const float* value) -> Text { return text_of(*value); },
-                 [](const double* value) -> Text { return text_of(*value); },
-                 [](const std::string* value) -> Text { return text_of(std::string_view(*value)); },
-                 [](const std::filesystem::path* value) -> Text {
-                   return text_of(std::string_view(value->native()));
-                 },
-                 [](const std::vector<float>* value) -> Text {
-                   std::string list;
-                   for (float x : *value) list += (list.empty() ? "" : ", ") + text_of(x);
-                   return "[" + list + "]";
-                 },
-                 [](const auto* value) -> Text { return std::to_string(*value); }},
-      place);
+Result<std::string> text_of(const std::filesystem::path& path) { return text_of(path.native()); }
+
+template <class T>
+Result<std::string> text_of(const std::vector<T>& values) {
+  std::string list;
+  for (const T& value : values) {
+    SHOAL_ASSIGN(const std::string text, text_of(value));
+    list += (list.empty() ? "" : ", ") + text;
+  }
+  return "[" + list + "]";
+}
+
+bool in_bounds(double number, const Setting& setting) {
+  return (number >= setting.least && number <= setting.most) ||
+         (setting.none_in_files && number == 0);
 }
 
 // A number in the range of a setting and of its type.
@@ -77,52 +82,61 @@ template <class T>
 std::optional<T> number_of(const toml::node& node, const Setting& setting) {
   if constexpr (std::is_floating_point_v<T>) {
     const std::optional<double> value = node.value<double>();
-    if (!value || !(*value >= setting.least && *value <= setting.most)) return std::nullopt;
+    if (!value || !in_bounds(*value, setting)) return std::nullopt;
     const auto number = static_cast<T>(*value);
     return std::isfinite(number) ? std::optional(number) : std::nullopt;
   } else {
     const std::optional<int64_t> value = node.value_exact<int64_t>();
     if (!value || !std::in_range<T>(*value)) return std::nullopt;
-    const auto real = static_cast<double>(*value);
-    if (!(real >= setting.least && real <= setting.most)) return std::nullopt;
+    if (!in_bounds(static_cast<double>(*value), setting)) return std::nullopt;
     return static_cast<T>(*value);
   }
 }
 
 std::optional<std::string> text_from(const toml::node& node, const Setting& setting) {
   std::optional<std::string> text = node.value_exact<std::string>();
-  if (!text || setting.one_of.empty()) return text;
-  return std::ranges::find(setting.one_of, *text) != setting.one_of.end() ? text : std::nullopt;
+  if (!text || (text->empty() && setting.none_in_files)) return text;
+  const auto& choices = setting.choices;
+  if (!choices.empty() && std::ranges::find(choices, *text) == choices.end()) return std::nullopt;
+  return setting.check && !setting.check(*text).ok() ? std::nullopt : text;
 }
 
-std::optional<std::vector<float>> list_of(const toml::node& node, const Setting& setting) {
-  const toml::array* array = node.as_array();
-  if (array == nullptr) return std::nullopt;
-  std::vector<float> list;
-  for (const toml::node& element : *array) {
-    const auto number = number_of<float>(element, setting);
-    if (!number) return std::nullopt;
-    list.push_back(*number);
+// What a node holds, or nothing where the setting cannot be that.
+template <class T>
+struct Read {
+  std::optional<T> operator()(const toml::node& node, const Setting& setting) const {
+    if constexpr (std::is_same_v<T, bool>)
+      return node.value_exact<bool>();
+    else if constexpr (std::is_arithmetic_v<T>)
+      return number_of<T>(node, setting);
+    else
+      return text_from(node, setting);
   }
-  return list;
-}
+};
+
+template <class T>
+struct Read<std::vector<T>> {
+  std::optional<std::vector<T>> operator()(const toml::node& node, const Setting& setting) const {
+    const toml::array* array = node.as_array();
+    if (array == nullptr) return std::nullopt;
+    std::vector<T> list;
+    for (const toml::node& element : *array) {
+      auto value = Read<T>()(element, setting);
+      if (!value) return std::nullopt;
+      list.push_back(*std::move(value));
+    }
+    return list;
+  }
+};
 
 Status take(const toml::node& node, const Setting& setting) {
-  const auto keep = [&]<class T>(T& place, std::optional<T> value) -> Status {
-    if (!value) return invalid(std::string(setting.name) + " is not what it can be");
-    if (!setting.given) place = *std::move(value);
-    return {};
-  };
   return std::visit(
-      Overloaded{[&](bool* place) { return keep(*place, node.value_exact<bool>()); },
-                 [&](std::string* place) { return keep(*place, text_from(node, setting)); },
-                 [&](std::filesystem::path* place) {
-                   auto text = text_from(node, setting);
-                   return keep(*place,
-                               text ? std::optional<std::filesystem::path>(*text) : std::nullopt);
-                 },
-                 [&](std::vector<float>* place) { return keep(*place, list_of(node, setting)); },
-                 [&]<class T>(T* place) { return keep(*place, number_of<T>(node, setting)); }},
+      [&]<class T>(T* place) -> Status {
+        auto value = Read<T>()(node, setting);
+        if (!value) return invalid(setting.name + " is not what it can be");
+        if (!setting.given) *place = *std::move(value);
+        return {};
+      },
       setting.value);
 }
 
@@ -131,9 +145,10 @@ Status take(const toml::node& node, const Setting& setting) {
 Result<std::string> to_recipe(std::span<const Setting> settings) {
   std::string recipe;
   for (const Setting& setting : settings) {
-    const auto text = text_of(setting.value);
+    if (setting.of_machine) continue;
+    const auto text = std::visit([](const auto* value) { return text_of(*value); }, setting.value);
     if (!text.ok()) return text.status().at(setting.name);
-    recipe += std::string(setting.name) + " = " + *text + "\n";
+    recipe += setting.name + " = " + *text + "\n";
   }
   return recipe;
 }
@@ -142,7 +157,9 @@ Status parse_recipe(std::string_view text, const std::string& name,
                     std::span<const Setting> settings, const std::set<std::string_view>& others) {
   SHOAL_ASSIGN(const toml::table root, parse_toml(text, name));
   std::set<std::string_view> names = others;
-  for (const Setting& setting : settings) names.insert(setting.name);
+  for (const Setting& setting : settings) {
+    if (!setting.of_machine) names.insert(setting.name);
+  }
   SHOAL_TRY(allow(root, names).at(name));
   for (const Setting& setting : settings) {
     if (const toml::node* node = root.get(setting.name)) {

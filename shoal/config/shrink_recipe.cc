@@ -1,9 +1,10 @@
 #include "shoal/config/shrink_recipe.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "shoal/config/image_settings.h"
 #include "shoal/config/recipe_file.h"
-#include "shoal/cpu/instruction_set.h"
 #include "shoal/fit/derived_options.h"
 
 namespace shoal::config {
@@ -11,72 +12,30 @@ namespace {
 
 constexpr std::string_view kInt8 = ",int8";
 
-// All of them. `layout` stands for Preprocess::nhwc.
-std::vector<Setting> settings_of(ShrinkRecipe& recipe, std::string& layout) {
-  DeviceSettings& device = recipe.device;
-  TrainingSettings& train = recipe.training;
-  fit::TrainingOptions& o = train.options;
-  ShrinkSettings& shrink = recipe.shrink;
-  Preprocess& image = recipe.preprocess;
-  std::vector<std::string> instruction_sets;
-  for (std::string_view set : cpu::instruction_sets()) instruction_sets.emplace_back(set);
-  instruction_sets.emplace_back();  // the best
-  return {{"model", &recipe.model},
-          {"data", &o.data},
-          {"format", &o.format},
-          {"limit", &o.limit},
-          {"hold-out", &o.hold_out},
-          {"damaged", &train.damaged, {"refuse", "skip"}},
-          {"device", &device.device},
-          {"train-device", &shrink.train_device},
-          {"threads", &device.threads, {}, 0, 1024},
-          {"tune", &device.tune, {"off", "fast", "full"}},
-          {"instructions", &device.instructions, instruction_sets},
-          {"kernel", &device.kernel},
-          {"target", &shrink.target},
-          {"method", &shrink.method, shrink_methods()},
-          {"blocks", &shrink.options.blocks},
-          {"sparse-epochs", &shrink.options.sparse_epochs},
-          {"strength", &shrink.options.strength},
-          {"int8-epochs", &shrink.options.int8_epochs},
-          {"teacher", &shrink.teacher, {"dense", "control", "none"}},
-          {"distill", &shrink.distill, {}, 0.01, 1},
-          {"temperature", &shrink.temperature},
-          {"distill-features", &shrink.options.distill_features},
-          {"no-norms", &shrink.no_norms},
-          {"no-refit", &shrink.no_refit},
-          {"controls", &shrink.options.controls},
-          {"seconds", &shrink.options.measure_seconds, {}, 0, 3600},
-          {"max-drop", &shrink.options.max_drop, {}, 0, 100},
-          {"epochs", &o.epochs},
-          {"batch", &o.batch, {}, 1, 4096},
-          {"seed", &o.seed},
-          {"optimizer", &train.optimizer, {"sgd", "adam", "adamw"}},
-          {"rate", &o.optimizer.rate},
-          {"momentum", &o.optimizer.momentum},
-          {"nesterov", &o.optimizer.nesterov},
-          {"weight-decay", &o.optimizer.weight_decay},
-          {"clip", &o.optimizer.max_norm},
-          {"schedule", &train.schedule, {"constant", "step", "cosine"}},
-          {"warm-up", &o.warm_up},
-          {"drop-every", &o.drop_every},
-          {"drop", &o.drop},
-          {"shift", &o.augment.shift, {}, 0, 1 << 14},
-          {"flip", &o.augment.flip},
-          {"random-crop", &o.augment.crop},
-          {"noise", &o.augment.noise},
-          {"resize", &image.resize, {}, 0, 1 << 14},
-          {"crop", &image.crop, {}, 0, 1 << 14},
-          {"stretch", &image.stretch},
-          {"channels", &image.channels, {}, 0, 3},
-          {"mean", &image.mean},
-          {"std", &image.std},
-          {"scale", &image.scale},
-          {"bgr", &image.bgr},
-          {"layout", &layout, {"nchw", "nhwc"}}};
+// All of them, with the name of the model and what only presets say of images.
+SettingList settings_of(ShrinkRecipe& recipe, ImageSettings& image) {
+  return joined({{{"model", recipe.model, ""}},
+                 recipe_settings(recipe.training),
+                 settings_of(recipe.device, /*learns=*/true),
+                 settings_of(recipe.shrink),
+                 settings_of(image),
+                 {Setting("channels", image.image.channels, "").in(0, 3)}});
 }
 
-std::string layout_of(const Preprocess& image) { return image.nhwc ? "nhwc" : "nchw"; }
+ImageSettings in_words(const Preprocess& image) {
+  return {.image = image, .layout = image.nhwc ? "nhwc" : "nchw"};
+}
+
+void take(const ImageSettings& image, ShrinkRecipe& recipe) {
+  recipe.preprocess = image.image;
+  recipe.preprocess.nhwc = image.layout == "nhwc";
+}
+
+Status check_method(const std::string& name) {
+  const std::vector<std::string> known = shrink_methods();
+  return std::ranges::find(known, name) != known.end() ? Status()
+                                                       : invalid("no such method: " + name);
+}
 
 }  // namespace
 
@@ -88,6 +47,57 @@ std::vector<std::string> shrink_methods() {
     all.push_back(first + std::string(kInt8));
   }
   return all;
+}
+
+SettingList settings_of(ShrinkSettings& s) {
+  shrink::ShrinkOptions& o = s.options;
+  return {
+      {"target", s.target,
+       "What stays of macs, parameters, bytes or units: a share, or above 1 a number; or the "
+       "milliseconds of a run on --device: ms=0.2, ms=0.5x for half of what it takes now"},
+      Setting("method", s.method,
+              "What goes first: taylor, magnitude or random; lasso, hoyer or dpruner, which learn "
+              "that first; depth for residual blocks; svd or tucker for factors in place of "
+              "layers; with \",int8\" behind it, 8-bit weights and activations at last, and bytes "
+              "are those of the file")
+          .checked(check_method),
+      Setting("blocks", o.blocks, "So many residual blocks go first, then what --method says")
+          .in(0, 1000)
+          .showing_default(),
+      Setting(
+          "sparse-epochs", o.sparse_epochs,
+          "Of --epochs, for lasso, hoyer and dpruner: those before anything goes; 0 for a third")
+          .in(0, 1000)
+          .showing_default(),
+      Setting("strength", o.strength, "Of the penalty of lasso and hoyer; 0 for the usual one")
+          .not_negative()
+          .showing_default(),
+      {"train-device", s.train_device,
+       "What trains, where that is not --device, on which times are measured: opencl:0"},
+      Setting("int8-epochs", o.int8_epochs,
+              "With int8: learn to be rounded for so many epochs, at a tenth of the rate")
+          .in(0, 1000)
+          .showing_default(),
+      Setting("teacher", s.teacher,
+              "Whose answers it learns, too: dense (the model), control (the dense control, "
+              "trained first) or none")
+          .one_of({"dense", "control", "none"}),
+      Setting("distill", s.distill, "Share of the loss that is about the teacher").in(0.01, 1),
+      Setting("temperature", s.temperature, "At which answers are compared").positive(),
+      Setting("distill-features", o.distill_features,
+              "How much it counts, besides, what the teacher computes at the end of each size of "
+              "its images")
+          .not_negative()
+          .showing_default(),
+      {"controls", o.controls,
+       "Train the smaller network from scratch and after random removal, too"},
+      {"no-norms", s.no_norms,
+       "Learn without batch norms behind convolutions that were given without"},
+      {"no-refit", s.no_refit, "Leave weights as they were where units that they read are removed"},
+      Setting("seconds", o.measure_seconds, "To measure the time of each network for").in(0, 3600),
+      Setting("max-drop", o.max_drop,
+              "Where the target costs more points, remove less, and end with exit code 9")
+          .in(0, 100)};
 }
 
 DeviceSettings ShrinkRecipe::training_device() const {
@@ -109,21 +119,6 @@ ShrinkRecipe usual_shrink_recipe() {
   // Kernels that are chosen by measuring are not the same each time, and round differently.
   recipe.device.tune = "off";
   return recipe;
-}
-
-fit::TrainingOptions resolve(const TrainingSettings& settings, const std::string& model,
-                             const DeviceSettings& device) {
-  fit::TrainingOptions all = settings.options;
-  all.model = model;
-  all.memory_bytes = device.memory_limit();
-  all.feature_cache_bytes = settings.feature_cache_mb * 1'000'000;
-  all.damaged = settings.damaged == "skip" ? Damaged::kSkip : Damaged::kRefuse;
-  all.optimizer.rule = *train::find_rule(settings.optimizer);
-  all.schedule = *train::find_schedule(settings.schedule);
-  if (all.checkpoint.empty()) {
-    all.checkpoint = std::filesystem::path(all.out).replace_extension(".safetensors");
-  }
-  return all;
 }
 
 Result<shrink::ShrinkOptions> resolve(const ShrinkRecipe& recipe) {
@@ -160,23 +155,22 @@ Status require_source(const ShrinkRecipe& recipe) {
 
 Status parse_shrink_recipe(std::string_view text, const std::string& name, ShrinkRecipe& recipe,
                            const std::set<std::string_view>& others) {
-  std::string layout = layout_of(recipe.preprocess);
-  SHOAL_TRY(parse_recipe(text, name, settings_of(recipe, layout), others));
-  recipe.preprocess.nhwc = layout == "nhwc";
+  ImageSettings image = in_words(recipe.preprocess);
+  SHOAL_TRY(parse_recipe(text, name, settings_of(recipe, image), others));
+  take(image, recipe);
   return require_source(recipe);
 }
 
 Status read_shrink_recipe(const std::filesystem::path& path, ShrinkRecipe& recipe,
-                          const std::function<bool(const std::string& flag)>& given) {
-  std::string layout = layout_of(recipe.preprocess);
-  std::vector<Setting> all = settings_of(recipe, layout);
+                          const GivenFlags& given) {
+  ImageSettings image = in_words(recipe.preprocess);
+  SettingList all = settings_of(recipe, image);
   for (Setting& setting : all) {
     if (setting.name == "channels") continue;  // of presets only
-    const std::string name(setting.name);
-    setting.given = given(name == "model" ? name : "--" + name);
+    setting.given = given(setting.name == "model" ? setting.name : "--" + setting.name);
   }
   SHOAL_TRY(read_recipe(path, all));
-  recipe.preprocess.nhwc = layout == "nhwc";
+  take(image, recipe);
   return require_source(recipe);
 }
 
@@ -184,9 +178,8 @@ Result<std::string> to_recipe(ShrinkRecipe recipe, const shrink::ShrinkOptions& 
                               int threads) {
   recipe.device.threads = threads;
   recipe.training.options.optimizer.rate = fit::trainer_options(options.recipe).optimizer.rate;
-  recipe.preprocess = options.recipe.preprocess;
-  std::string layout = layout_of(recipe.preprocess);
-  return to_recipe(settings_of(recipe, layout));
+  ImageSettings image = in_words(options.recipe.preprocess);
+  return to_recipe(settings_of(recipe, image));
 }
 
 }  // namespace shoal::config

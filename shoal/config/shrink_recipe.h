@@ -7,30 +7,19 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "shoal/base/setting.h"
 #include "shoal/base/status.h"
 #include "shoal/config/device_settings.h"
+#include "shoal/config/training_settings.h"
 #include "shoal/data/image.h"
-#include "shoal/fit/training_options.h"
 #include "shoal/shrink/shrink_options.h"
 
 namespace shoal::config {
-
-// How a network learns.
-struct TrainingSettings {
-  fit::TrainingOptions options;  // what needs no further reading
-  size_t feature_cache_mb = 256;
-  std::string optimizer = "sgd", schedule = "cosine", damaged = "refuse";
-};
-
-// All options but how images are prepared. REQUIRES: the words are those that there are.
-fit::TrainingOptions resolve(const TrainingSettings& settings, const std::string& model,
-                             const DeviceSettings& device);
 
 // What goes, and how the rest learns.
 struct ShrinkSettings {
@@ -40,6 +29,8 @@ struct ShrinkSettings {
   bool no_norms = false, no_refit = false;
   std::string train_device;  // empty: the one that the network is for
 };
+
+SettingList settings_of(ShrinkSettings& settings);
 
 // The texts of ShrinkSettings::method.
 std::vector<std::string> shrink_methods();
@@ -71,7 +62,7 @@ Status require_source(const ShrinkRecipe& recipe);
 Status parse_shrink_recipe(std::string_view text, const std::string& name, ShrinkRecipe& recipe,
                            const std::set<std::string_view>& others = {});
 Status read_shrink_recipe(const std::filesystem::path& path, ShrinkRecipe& recipe,
-                          const std::function<bool(const std::string& flag)>& given);
+                          const GivenFlags& given);
 
 // The recipe of a run with these options on so many threads: with it, the same file is written
 // again. Presets and usual values are written out. Fails as to_recipe() does.

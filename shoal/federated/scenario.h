@@ -2,10 +2,11 @@
 // said otherwise. Batches of 10, SGD without momentum at a constant rate of 0.03.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 
+#include "shoal/base/setting.h"
 #include "shoal/federated/simulation.h"
 
 namespace shoal::federated {
@@ -16,12 +17,22 @@ struct ScenarioSettings {
   float mu = -1;        // negative: the strategy's
   double deadline = 0;  // 0: none
   int64_t epochs = 10;
+  bool on = false;  // training is federated
+  bool secure_sum = false;
+  double secure_range = 1;
+  size_t least = 1;  // on workers: reports of a round
 };
+
+// "federated", which the others need, and those.
+SettingList settings_of(ScenarioSettings& settings);
 
 // All options, with local steps by `fit`. `given` says which of --batch, --momentum, --schedule and
 // --rate were given, and count; the others are those of the scenario. REQUIRES: the words are those
 // that there are.
 Options resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
-                const std::function<bool(const std::string& flag)>& given);
+                const GivenFlags& given);
+
+// kInvalidArgument for flags of simulated clients, where clients are workers.
+Status check_for_workers(const GivenFlags& given);
 
 }  // namespace shoal::federated

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "shoal/base/setting_testing.h"
+
 namespace shoal::federated {
 namespace {
 
@@ -47,6 +49,30 @@ TEST(Scenario, ReadsWords) {
   settings.deadline = 7;
   EXPECT_EQ(resolve(settings, {}, none).strategy.mu, 0.25f);
   EXPECT_EQ(resolve(settings, {}, none).population.deadline, 7);
+}
+
+TEST(Scenario, HasSettingsThatNeedFederatedTraining) {
+  ScenarioSettings settings;
+  const SettingList all = settings_of(settings);
+  expect_described(all);
+  EXPECT_EQ(all[0].name, "federated");
+  for (const Setting& setting : all) {
+    // The steps that are taken alone are those of workers without --federated, too.
+    const bool alone = setting.name == "federated" || setting.name == "local-steps";
+    EXPECT_EQ(setting.needs.empty(), alone) << setting.name;
+  }
+}
+
+TEST(Scenario, OfWorkersHasNoSimulatedClients) {
+  ScenarioSettings settings;
+  std::string refused;
+  for (const Setting& setting : settings_of(settings)) {
+    const Status status =
+        check_for_workers([&](const std::string& flag) { return flag == "--" + setting.name; });
+    if (!status.ok()) refused += setting.name + " ";
+  }
+  EXPECT_EQ(refused,
+            "clients split classes-per-client stragglers present leaving step-seconds slowest ");
 }
 
 }  // namespace

@@ -29,6 +29,16 @@ double end_of(Phase phase) {
 
 }  // namespace
 
+HubOptions hub_options(const federated::ScenarioSettings& settings, federated::Options rounds) {
+  constexpr double kDeadline = 600;  // seconds
+  HubOptions options{.rounds = std::move(rounds),
+                     .least = settings.least,
+                     .secret = settings.secure_sum,
+                     .range = settings.secure_range};
+  if (settings.deadline == 0) options.rounds.population.deadline = kDeadline;
+  return options;
+}
+
 Status check(const HubOptions& options) {
   SHOAL_TRY(federated::check(options.rounds));
   const double deadline = options.rounds.population.deadline;

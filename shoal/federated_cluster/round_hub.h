@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "shoal/federated/course.h"
+#include "shoal/federated/scenario.h"
 #include "shoal/federated_cluster/messages.h"
 #include "shoal/federated_cluster/secret_round.h"
 
@@ -36,6 +37,9 @@ struct HubOptions {
   std::chrono::nanoseconds start_timeout = std::chrono::seconds(120);  // of the first round
   std::chrono::nanoseconds wait = std::chrono::seconds(60);            // for enough clients
 };
+
+// The options of a hub for these rounds, whose deadline is 600 s unless the settings have one.
+HubOptions hub_options(const federated::ScenarioSettings& settings, federated::Options rounds);
 
 // Not thread-safe. REQUIRES: time does not go back.
 class RoundHub {

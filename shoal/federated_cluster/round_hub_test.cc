@@ -329,5 +329,22 @@ TEST_F(Rounds, RefuseOptionsWithoutAMeaning) {
   EXPECT_EQ(check(options).code(), Code::kInvalidArgument);
 }
 
+TEST(HubOptions, HaveADeadlineInAnyCase) {
+  federated::ScenarioSettings settings;
+  settings.least = 3;
+  settings.secure_sum = true;
+  settings.secure_range = 0.5;
+  const auto none = [](const std::string&) { return false; };
+  const HubOptions usual = hub_options(settings, resolve(settings, {}, none));
+  EXPECT_EQ(usual.rounds.population.deadline, 600);
+  EXPECT_EQ(usual.rounds.fit.batch, 10u) << "the rounds are those of the settings";
+  EXPECT_EQ(usual.least, 3u);
+  EXPECT_TRUE(usual.secret);
+  EXPECT_EQ(usual.range, 0.5);
+  settings.deadline = 7;
+  const HubOptions given = hub_options(settings, resolve(settings, {}, none));
+  EXPECT_EQ(given.rounds.population.deadline, 7);
+}
+
 }  // namespace
 }  // namespace shoal::federated_cluster

@@ -42,4 +42,15 @@ Json to_json(const TrainingResult& result) {
   return object;
 }
 
+std::string text_of(const StepReport& report) {
+  return "loss " + fixed(report.loss, 4) + ", top-1 " + fixed(report.top1, 2) + " %";
+}
+
+std::string text_of_epoch(const TrainingProgress& progress) {
+  const EpochResult& last = progress.results.back();
+  return "epoch " + std::to_string(progress.results.size()) + ": loss " + fixed(last.loss, 4) +
+         ", top-1 " + fixed(last.top1, 2) + " %; held out: loss " + fixed(last.held_out_loss, 4) +
+         ", top-1 " + fixed(last.held_out_top1, 2) + " %";
+}
+
 }  // namespace shoal::fit

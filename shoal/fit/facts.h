@@ -16,4 +16,9 @@ Facts facts_of(const privacy::PrivacySpent& spent, double images_per_second);
 // Both, if there was privacy. An epsilon that is infinite is null.
 Json to_json(const TrainingResult& result);
 
+// What a line of progress says of a step, and what is said of the epoch that ended last. REQUIRES:
+// one has ended.
+std::string text_of(const StepReport& report);
+std::string text_of_epoch(const TrainingProgress& progress);
+
 }  // namespace shoal::fit

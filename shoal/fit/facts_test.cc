@@ -42,5 +42,14 @@ TEST(TrainingFacts, SayWhatPrivacyCost) {
   EXPECT_EQ(facts_of(*result.privacy, 0).back().cell, "not measured");
 }
 
+TEST(TrainingTexts, TellOfStepsAndEpochs) {
+  TrainingProgress progress;
+  EXPECT_EQ(text_of({.progress = progress, .loss = 0.25, .top1 = 91.234}),
+            "loss 0.2500, top-1 91.23 %");
+  progress.results = {{}, {.loss = 1, .top1 = 50, .held_out_loss = 2, .held_out_top1 = 40}};
+  EXPECT_EQ(text_of_epoch(progress),
+            "epoch 2: loss 1.0000, top-1 50.00 %; held out: loss 2.0000, top-1 40.00 %");
+}
+
 }  // namespace
 }  // namespace shoal::fit

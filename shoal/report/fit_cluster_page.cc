@@ -1,37 +1,15 @@
 #include "shoal/report/fit_cluster_page.h"
 
 #include "shoal/base/number_text.h"
+#include "shoal/fit_cluster/facts.h"
 #include "shoal/page/page.h"
 
 namespace shoal::report {
 
-using fit_cluster::Attempt;
-
-namespace {
-
-std::string percent(const std::optional<double>& top1) {
-  return top1 ? fixed(*top1, 2) + " %" : "";
-}
-
-}  // namespace
-
-std::string top1_of(const Attempt& attempt) { return percent(attempt.top1); }
-std::string control_of(const Attempt& attempt) { return percent(attempt.top1_control); }
-
-std::string macs_of(const Attempt& attempt) {
-  return attempt.macs > 0 ? fixed(static_cast<double>(attempt.macs) / 1e6, 1) + " M" : "";
-}
-
-std::string verdict_of(const Attempt& attempt) {
-  if (attempt.meets()) return "meets the target";
-  if (!attempt.note.empty()) return attempt.note;
-  return attempt.fast_enough ? "loses too much" : "too slow";
-}
-
 std::string fit_cluster_page(const std::string& title, const fit_cluster::FitResult& result) {
   std::string rows =
       page::header_row({"attempt", "ms", "bytes", "MACs", "top-1", "its control", "verdict"});
-  for (const Attempt& attempt : result.attempts) {
+  for (const fit_cluster::Attempt& attempt : result.attempts) {
     rows += page::row({attempt.name, fixed(attempt.ms, 2),
                        with_commas(static_cast<long long>(attempt.bytes)), macs_of(attempt),
                        top1_of(attempt), control_of(attempt), verdict_of(attempt)});

@@ -202,6 +202,22 @@ Result<learn::HubSession::State> read_state(const Options& options, const std::s
 
 }  // namespace
 
+Result<Options> resolve(const learn::TogetherSettings& settings, fit::TrainingOptions fit,
+                        int64_t local_steps) {
+  Options options;
+  options.fit = std::move(fit);
+  options.steps = settings.steps;
+  options.local_steps = std::max<int64_t>(local_steps, 1);
+  options.levels = settings.levels();
+  options.codec = learn::find_codec(settings.codec);  // nothing: "auto"
+  options.keep_awake = !settings.let_sleep;
+  options.all_workers = settings.all_workers;
+  options.fixed_shares = settings.fixed_shares();
+  options.slack = settings.slack;
+  SHOAL_TRY(check(options));
+  return options;
+}
+
 Status check(const Options& options) {
   SHOAL_TRY(fit::check(options.fit));
   if (options.steps < 0) return invalid("a number of steps is not negative");

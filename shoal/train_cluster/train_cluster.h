@@ -16,6 +16,7 @@
 #include "shoal/fit/training_options.h"
 #include "shoal/learn/exchange/step_codec.h"
 #include "shoal/learn/run/run_record.h"
+#include "shoal/learn/run/together_settings.h"
 #include "shoal/learn/schedule/scheduler.h"
 #include "shoal/models/model.h"
 
@@ -53,6 +54,10 @@ struct Options {
   int64_t evaluations = 0;
   std::function<bool()> cancelled = [] { return false; };
 };
+
+// The options that the settings stand for; `local_steps` below 1 are 1. Fails as check() does.
+Result<Options> resolve(const learn::TogetherSettings& settings, fit::TrainingOptions fit,
+                        int64_t local_steps);
 
 // Times are those of the workers' world where that is emulated.
 struct Figures {

@@ -159,6 +159,62 @@ TEST_F(Flags, AreCheckedByParsers) {
   EXPECT_NE(output_.find("3 is odd"), output_.npos) << output_;
 }
 
+TEST_F(Flags, OfSettingsHaveTheirBoundsAndDefaults) {
+  int64_t limit = 0;
+  app_.add({Setting("top", values_.top, "So many").in(1, 10),
+            Setting("error", values_.error, "At most").in(0, 0.5).showing_default(),
+            Setting("limit", limit, "Of them").positive(),
+            Setting("model", values_.model, "Which").one_of({"a", "b"})});
+  EXPECT_EQ(parse({"--help"}), 0);
+  for (const char* part : {"--top INT:INT in [1 - 10]=5", "--error FLOAT:FLOAT in [0 - 0.5]=0",
+                           "--limit INT:POSITIVE  ", "--model TEXT:{a,b}  "}) {
+    EXPECT_NE(output_.find(part), output_.npos) << part << " is not in " << output_;
+  }
+  EXPECT_EQ(parse({"--top", "10", "--error", "0.5", "--limit", "1", "--model", "b"}), std::nullopt);
+  EXPECT_EQ(values_.top, 10);
+  EXPECT_EQ(values_.model, "b");
+  for (const auto& [flag, value] : {std::pair("--top", "11"), std::pair("--error", "0.6"),
+                                    std::pair("--limit", "0"), std::pair("--model", "c")}) {
+    EXPECT_NE(parse({flag, value}).value_or(0), 0) << flag;
+  }
+}
+
+TEST_F(Flags, OfSettingsThatAreOnCanBeTurnedOff) {
+  app_.add({Setting("json", values_.json, "Off"), Setting("scale", values_.scale, "On")});
+  EXPECT_EQ(parse({"--json", "--no-scale"}), std::nullopt);
+  EXPECT_TRUE(values_.json);
+  EXPECT_FALSE(values_.scale);
+  EXPECT_NE(parse({"--no-json"}).value_or(0), 0);
+}
+
+TEST_F(Flags, OfSettingsTakeListsAndChecks) {
+  std::vector<std::string> at;
+  app_.add({Setting("mean", values_.mean, "Numbers"), Setting("input", values_.inputs, "Files"),
+            Setting("at", at, "Values").separated_by_commas(),
+            Setting("model", values_.model, "Name").checked([](const std::string& text) {
+              return text == "good" ? Status() : invalid("no model " + text);
+            })});
+  EXPECT_EQ(parse({"--mean", "1,2.5", "--input", "a,b", "--at", "c,d", "--model", "good"}),
+            std::nullopt);
+  EXPECT_EQ(values_.mean, (std::vector<float>{1, 2.5f}));
+  EXPECT_EQ(values_.inputs, std::vector<std::string>{"a,b"});
+  EXPECT_EQ(at, (std::vector<std::string>{"c", "d"}));
+  EXPECT_NE(parse({"--model", "bad"}).value_or(0), 0);
+  EXPECT_NE(output_.find("no model bad"), output_.npos) << output_;
+}
+
+TEST_F(Flags, OfSettingsNeedAndExcludeOthersUnderTheirHeading) {
+  app_.add(under("Numbers", {Setting("top", values_.top, "Number").with("json"),
+                             Setting("error", values_.error, "Number").not_with("json"),
+                             Setting("json", values_.json, "Switch")}));
+  EXPECT_EQ(app_.option("--top")->group(), "Numbers");
+  EXPECT_NE(parse({"--top", "1"}).value_or(0), 0);
+  EXPECT_EQ(parse({"--top", "1", "--json"}), std::nullopt);
+  EXPECT_TRUE(app_.given()("--top"));
+  EXPECT_FALSE(app_.given()("--error"));
+  EXPECT_NE(parse({"--error", "1", "--json"}).value_or(0), 0);
+}
+
 TEST_F(Flags, AreListedForCompletions) {
   Command* run = app_.add_subcommand("run", "Runs");
   run->add_option("--top,-t", values_.top, "So many")->group("Numbers");

@@ -11,14 +11,20 @@ namespace {
 
 class Flags {
  public:
-  explicit Flags(const std::string& words) {
+  explicit Flags(const std::string& words,
+                 const std::string& source = "--data d --format npy --out o.onnx ") {
     flags_.add_to(app_);
-    std::istringstream line("zoo:mlp --data d --format npy --out o.onnx " + words);
+    std::istringstream line("zoo:mlp " + source + words);
     testing::internal::CaptureStderr();
     app_.parse({std::istream_iterator<std::string>(line), {}});
     error_ = testing::internal::GetCapturedStderr();
   }
   const std::string& error() const { return error_; }
+  std::string refusal() const {
+    EXPECT_EQ(error_, "");
+    const Status usable = flags_.check();
+    return usable.ok() ? "" : std::string(usable.message());
+  }
   fit::TrainingOptions options() const {
     EXPECT_EQ(error_, "");
     auto options = flags_.resolve();
@@ -87,6 +93,27 @@ TEST(TrainFlags, RefuseWhatHasNoMeaning) {
   EXPECT_NE(Flags("--distill 0.5").error(), "");
   EXPECT_NE(Flags("--memory 2XB").error(), "");
   EXPECT_NE(Flags("--optimizer rmsprop").error(), "");
+}
+
+TEST(TrainFlags, AskForWhatIsMissing) {
+  EXPECT_EQ(Flags("").refusal(), "");
+  EXPECT_EQ(Flags("", "--format npy --out o.onnx").refusal(), "--data is required");
+  EXPECT_EQ(Flags("", "--data d --out o.onnx").refusal(), "--format is required");
+  EXPECT_EQ(Flags("", "--data d --format npy").refusal(), "--out is required");
+  EXPECT_EQ(Flags("--cluster", "--data d --format npy ").refusal(), "");
+  EXPECT_EQ(Flags("--federated", "").refusal(), "--data is required");
+  EXPECT_EQ(Flags("--federated --cluster", "").refusal(), "") << "workers have the data";
+}
+
+TEST(TrainFlags, OfSeveralDevicesAreForThem) {
+  for (const char* together : {"--cluster ", "--federated "}) {
+    EXPECT_EQ(Flags(together + std::string("--codec f16 --local-steps 3")).refusal(), "");
+    EXPECT_EQ(Flags(together + std::string("--dp-noise 1 --dp-clip 1")).refusal(),
+              "--dp-noise needs one device alone");
+  }
+  EXPECT_EQ(Flags("--dp-noise 1 --dp-clip 1").refusal(), "");
+  EXPECT_EQ(Flags("--codec f16").refusal(), "--codec needs --cluster or --federated");
+  EXPECT_EQ(Flags("--local-steps 3").refusal(), "--local-steps needs --cluster or --federated");
 }
 
 }  // namespace

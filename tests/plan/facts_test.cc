@@ -63,6 +63,27 @@ TEST(StreamFacts, ShareTheirNamesWithPlansForOneRequest) {
   EXPECT_TRUE(text.ends_with(advice_text(made) + "\n")) << text;
 }
 
+TEST(BesideOneWorker, IsOneRowForPlansAndStreams) {
+  const Comparison made = *compare_plans(optimized("alexnet"), cluster_of(2), {});
+  const BesideOne beside = beside_one(made, "alexnet");
+  EXPECT_EQ(beside.workers, 2U);
+  EXPECT_EQ(beside.plan, made.best().name);
+  EXPECT_NEAR(beside.speedup, beside.single_ms / beside.cluster_ms, 1e-9);
+  EXPECT_EQ(facts_of(beside)[0].cell, "alexnet");
+  EXPECT_EQ(facts_of(beside)[3].cell, fixed(beside.single_ms, 1));
+  const StreamComparison stream = *compare_streams(optimized("alexnet"), cluster_of(2), {});
+  const BesideOne often = beside_one(stream, "alexnet");
+  EXPECT_NEAR(often.speedup, often.single_ms / often.cluster_ms, 1e-9);
+  EXPECT_EQ(often.wire_bytes, wire_bytes_per_request(stream.best()));
+}
+
+TEST(Tenancy, HasARateForEachModel) {
+  EXPECT_EQ(tenancy_of({"a", "b"}, {})->rates, (std::vector<double>{1, 1}));
+  EXPECT_EQ(tenancy_of({"a", "b"}, {2, 3})->rates, (std::vector<double>{2, 3}));
+  EXPECT_EQ(tenancy_of({"a", "b"}, {2}).status().message(),
+            "--rates: there are 2 models, and 1 rates");
+}
+
 TEST(TenantFacts, SayHowBusyEachWorkerIsWithEachModel) {
   const Graph first = optimized("lenet5"), second = optimized("lenet5");
   Tenancy made{{"a", "b"}, {1, 5}, cluster_of(2), {}};

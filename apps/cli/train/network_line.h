@@ -10,7 +10,7 @@
 #include "../progress.h"
 #include "../table.h"
 #include "cancel_on_signals.h"
-#include "shoal/fit/training_loop.h"
+#include "shoal/fit/facts.h"
 
 namespace shoal::cli {
 
@@ -21,7 +21,7 @@ class NetworkLine {
     const auto epochs = static_cast<size_t>(report.epochs);
     if (!line_) line_.emplace(std::string(network), epochs * report.steps_per_epoch);
     line_->at(report.progress.epoch * report.steps_per_epoch + report.progress.step,
-              "loss " + fixed(report.loss, 4) + ", top-1 " + fixed(report.top1, 2) + " %, " + left);
+              text_of(report) + ", " + left);
   }
 
   void show(std::string_view network, const fit::StepReport& report) {

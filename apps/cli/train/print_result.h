@@ -1,15 +1,13 @@
 // How commands end that let a network learn and write it last.
 #pragma once
 
-#include <optional>
+#include <string>
 
 #include "../exit_codes.h"
 #include "../print_found.h"
+#include "shoal/base/atomic_file.h"
 
 namespace shoal::cli {
-
-// A number that may not be there: null.
-inline Json optional_json(const std::optional<double>& number) { return number; }
 
 inline Outcome fail_to_learn(const Status& status) {
   if (status.code() != Code::kCancelled) return fail(Doing::kTrain, status);
@@ -24,13 +22,14 @@ Outcome print_result(const Result<T>& result, bool json) {
   return {};
 }
 
-// The same with an object and a table of the command's own.
-template <class T>
-Outcome print_result(const Result<T>& result, bool json, Json (*to_json)(const T&),
-                     void (*print_table)(const T&)) {
-  if (!result.ok()) return fail_to_learn(result.status());
-  json ? print_json(to_json(*result)) : print_table(*result);
-  return {};
+// The same, after page(result) was written to the file `report`, if there is one.
+template <class T, class Page>
+Outcome print_result(const Result<T>& result, bool json, const std::string& report, Page page) {
+  if (result.ok() && !report.empty()) {
+    const Status written = write_file(report, page(*result));
+    if (!written.ok()) return fail(Doing::kTrain, written);
+  }
+  return print_result(result, json);
 }
 
 }  // namespace shoal::cli

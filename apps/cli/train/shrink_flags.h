@@ -25,8 +25,7 @@ struct ShrinkFlags : config::ShrinkSettings {
  private:
   void take(const config::ShrinkRecipe& all);
 
-  Preprocess preprocess_;       // the recipe's, which flags override
-  Command* command_ = nullptr;  // to ask which flags were given
+  Preprocess preprocess_;  // the recipe's, which flags override
 };
 
 }  // namespace shoal::cli

@@ -1,7 +1,4 @@
 // shoal specialise: a small network for the classes that are seen now.
-#include "shoal/catalog/specialise.h"
-
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -9,13 +6,12 @@
 #include "network_line.h"
 #include "print_result.h"
 #include "shoal/catalog/facts.h"
+#include "shoal/catalog/specialise_settings.h"
 #include "shoal/models/model.h"
 #include "train_flags.h"
 
 namespace shoal::cli {
 namespace {
-
-using catalog::SpecialiseOptions;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -27,47 +23,13 @@ Examples:
   shoal specialise lenet.onnx --data mnist --format idx --classes 0,3,5 --controls -o special.onnx
                                            beside the time that all layers take to learn)";
 
-struct SpecialiseFlags {
+struct SpecialiseFlags : catalog::SpecialiseSettings {
   TrainFlags train;
-  SpecialiseOptions options;
-  std::string general;
-
-  void add_to(Command& command) {
-    const FlagGroup special(command, "Specialising"), files(command, "Files");
-    train.add_recipe_to(command);
-    special.add_option("--classes", options.classes, "The classes that are seen now: 0,3,5")
-        ->delimiter(',')
-        ->required();
-    special.add_setting("--other", options.other, "Share of images of other classes",
-                        in_range(0.0, 0.9));
-    special.add_setting("--at", options.at,
-                        "The value whose features it reads; auto: after a third of the work; head: "
-                        "before the last layer");
-    special.add_option("--general", general,
-                       "The model that answers where it is not sure (default: the model itself)");
-    special.add_setting("--max-drop", options.max_drop,
-                        "Points that the two together may lose, on held-out images",
-                        not_negative());
-    special.add_flag("--controls", options.controls,
-                     "Compare with learning without a cache, and with learning of all layers");
-    files.add_option("--cache", options.cache,
-                     "A folder for features (default: like --out, .features)");
-    files.add_option("--out,-o", train.options.out, "The ONNX file to write")->required();
-  }
-
-  Result<SpecialiseOptions> resolve() const {
-    SpecialiseOptions all = options;
-    SHOAL_ASSIGN(all.recipe, train.resolve());
-    all.out = train.options.out;
-    if (all.cache.empty()) {
-      all.cache = std::filesystem::path(all.out).replace_extension(".features");
-    }
-    return all;
-  }
 };
 
 Outcome specialise_and_print(const SpecialiseFlags& flags) {
-  SHOAL_OR_EXIT(const SpecialiseOptions options, Exit::kUsage, flags.resolve());
+  SHOAL_OR_EXIT(fit::TrainingOptions recipe, Exit::kUsage, flags.train.resolve());
+  const catalog::SpecialiseOptions options = resolve(flags, std::move(recipe));
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.train.model));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
   std::optional<Model> general;
@@ -91,7 +53,13 @@ void add_specialise(Command& app, Action& action) {
   const auto [command, flags] =
       add_command(app, action, "specialise", "Make a small network for a few of a model's classes",
                   kExamples, specialise_and_print);
-  flags.add_to(command);
+  flags.train.add_recipe_to(command);
+  command.add(under("Specialising", settings_of(flags)));
+  command.option("--classes")->required();
+  const FlagGroup files(command, "Files");
+  files.add_option("--cache", flags.options.cache,
+                   "A folder for features (default: like --out, .features)");
+  files.add_option("--out,-o", flags.train.options.out, "The ONNX file to write")->required();
 }
 
 }  // namespace shoal::cli

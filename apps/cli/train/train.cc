@@ -59,19 +59,14 @@ class TrainingView {
                         std::to_string(report.epochs),
                     report.steps_per_epoch);
     }
-    line_->at(report.progress.step, "loss " + fixed(report.loss, 4) + ", top-1 " +
-                                        fixed(report.top1, 2) + " %, " +
-                                        fixed(report.images_per_second, 0) + " images/s, " +
-                                        fixed(report.seconds_left, 0) + " s for all epochs");
+    line_->at(report.progress.step, text_of(report) + ", " + fixed(report.images_per_second, 0) +
+                                        " images/s, " + fixed(report.seconds_left, 0) +
+                                        " s for all epochs");
   }
 
   Status show(const fit::EpochReport& report) {
     line_.reset();
-    const fit::EpochResult& last = report.progress.results.back();
-    std::fprintf(stderr,
-                 "epoch %zu: loss %.4f, top-1 %.2f %%; held out: loss %.4f, top-1 %.2f %%\n",
-                 report.progress.results.size(), last.loss, last.top1, last.held_out_loss,
-                 last.held_out_top1);
+    std::fprintf(stderr, "%s\n", fit::text_of_epoch(report.progress).c_str());
     return write_page(report);
   }
 
@@ -90,24 +85,9 @@ Outcome stopped(const Status& status, const std::filesystem::path& checkpoint) {
 }
 
 Outcome train(const TrainFlags& flags) {
-  const bool together = !flags.together.network.empty() || flags.federated.given;
-  if (together && flags.options.privacy.is_on()) {
-    return {Exit::kUsage, "--dp-noise needs one device alone"};
-  }
-  if (!together && flags.together.codec != "f32") {
-    return {Exit::kUsage, "--codec needs --cluster or --federated"};
-  }
-  if (!together && flags.federated.options.local_steps > 0) {
-    return {Exit::kUsage, "--local-steps needs --cluster or --federated"};
-  }
-  const bool has_data = flags.federated.given && !flags.together.network.empty();  // on workers
-  if (!has_data && flags.options.data.empty()) return {Exit::kUsage, "--data is required"};
-  if (!flags.options.data.empty() && flags.options.format.empty()) {
-    return {Exit::kUsage, "--format is required"};
-  }
-  if (flags.federated.given) return train_federated(flags);
+  if (const Status usable = flags.check(); !usable.ok()) return fail(Exit::kUsage, usable);
+  if (flags.federated.on) return train_federated(flags);
   if (!flags.together.network.empty()) return train_on_cluster(flags);
-  if (flags.options.out.empty()) return {Exit::kUsage, "--out is required"};
   SHOAL_OR_EXIT(const fit::TrainingOptions options, Exit::kUsage, flags.resolve());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
   TrainingView view(flags);

@@ -1,6 +1,7 @@
 #include "shoal/plan/search/comparison_facts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/explanation.h"
@@ -40,6 +41,27 @@ std::vector<Facts> worker_rows(const Comparison& made) {
                     sized("memory_bytes", memory[w], "memory")});
   }
   return rows;
+}
+
+Facts facts_of(const BesideOne& made) {
+  return {{"model", made.model, "model"},
+          {"workers", made.workers, "workers"},
+          {"plan", made.plan, "plan"},
+          {"single_ms", made.single_ms, "one worker ms", 1},
+          {"cluster_ms", made.cluster_ms, "cluster ms", 1},
+          {"speedup", made.speedup, "speed-up", 2},
+          sized("wire_bytes", made.wire_bytes, "wire")};
+}
+
+BesideOne beside_one(const Comparison& made, std::string model) {
+  const Prediction& best = made.best();
+  return {std::move(model),
+          made.cluster.workers.size(),
+          best.name,
+          1e3 * made.single.timeline.seconds,
+          1e3 * best.timeline.seconds,
+          made.speedup(),
+          best.timeline.wire_bytes};
 }
 
 std::string summary_text(const Comparison& made) {

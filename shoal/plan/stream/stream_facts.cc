@@ -67,6 +67,17 @@ std::string summary_text(const StreamComparison& made) {
   return text + advice_text(made) + "\n";
 }
 
+BesideOne beside_one(const StreamComparison& made, std::string model) {
+  const StreamPrediction& best = made.best();
+  return {std::move(model),
+          made.cluster.workers.size(),
+          best.name,
+          1e3 / made.single_per_second,
+          1e3 / best.requests_per_second(),
+          made.speedup(),
+          wire_bytes_per_request(best)};
+}
+
 double wire_bytes_per_request(const StreamPrediction& plan) {
   return plan.stream.wire_bytes / static_cast<double>(plan.stream.answered.size());
 }

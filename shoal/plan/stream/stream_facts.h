@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shoal/base/facts.h"
+#include "shoal/plan/search/comparison_facts.h"
 #include "shoal/plan/stream/stream_comparison.h"
 
 namespace shoal::plan {
@@ -13,6 +14,8 @@ namespace shoal::plan {
 // request.
 std::vector<Facts> stage_rows(const StreamComparison& made);
 std::vector<Facts> worker_rows(const StreamComparison& made);
+
+BesideOne beside_one(const StreamComparison& made, std::string model);
 
 // The best plan against one worker, why the next ones are slower, and advice: a line each.
 std::string summary_text(const StreamComparison& made);

@@ -17,6 +17,10 @@ struct Tenancy {
   std::vector<TenantPlan> plans = {};
 };
 
+// Without a cluster and plans. No rates: one request a second of each. kInvalidArgument for another
+// number of rates than of models.
+Result<Tenancy> tenancy_of(std::vector<std::string> models, std::vector<double> rates);
+
 // A row for each model, and for each worker with what it does for each of them.
 std::vector<Facts> model_rows(const Tenancy& made);
 std::vector<Facts> worker_rows(const Tenancy& made);
