@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/base/setting.h"
 #include "shoal/base/status.h"
 #include "shoal/serve/http/server.h"
 #include "shoal/serve/leader/leadership.h"
@@ -46,6 +47,12 @@ struct Settings {
 
   int slots() const;  // threads, as a number above 0
 };
+
+// These settings by their names, and what they mean: catalogs and what is asked elsewhere; where
+// it listens, who may use it, and who else answers; how it answers, and how much at most.
+SettingList catalog_settings(Settings& settings);
+SettingList access_settings(Settings& settings);
+SettingList answer_settings(Settings& settings);
 
 // What a server needs, but for its device.
 struct Prepared {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/base/atomic_file.h"
+#include "shoal/base/setting_testing.h"
 #include "shoal/base/temporary_folder.h"
 
 namespace shoal::serve {
@@ -83,6 +84,13 @@ TEST_F(ServerSettings, RefusesWhatCannotBe) {
             "cannot write " + (folder_->path() / "no/log").string());
   EXPECT_EQ(error_of({.special_data = "x"}), "--special-data is for a catalog of one task");
   EXPECT_NE(error_of({.leader_store = "ftp://x"}), "");
+}
+
+TEST_F(ServerSettings, AreDescribed) {
+  Settings settings;
+  const SettingList all =
+      joined({catalog_settings(settings), access_settings(settings), answer_settings(settings)});
+  expect_described(all);
 }
 
 TEST_F(ServerSettings, MayStandForLeader) {

@@ -1,0 +1,26 @@
+// LoadSettings: clients for a server, in words, as flags and files say it.
+#pragma once
+
+#include <string>
+
+#include "shoal/base/setting.h"
+#include "shoal/serve/http/load.h"
+
+namespace shoal::serve {
+
+struct LoadSettings {
+  std::string url = {}, model = {};
+  std::string key_file = {}, trusted_file = {};
+  int clients = 1;
+  double seconds = 5;
+  double rate = 0;
+  int64_t items = 1, timeout_us = 0;
+
+  // Reads the files. kInvalidArgument where there is no key in a file, and as these files fail.
+  Result<LoadOptions> options() const;
+};
+
+// All but the URL and the model, by their names.
+SettingList settings_of(LoadSettings& settings);
+
+}  // namespace shoal::serve

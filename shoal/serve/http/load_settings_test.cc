@@ -1,0 +1,60 @@
+#include "shoal/serve/http/load_settings.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/base/atomic_file.h"
+#include "shoal/base/setting_testing.h"
+#include "shoal/base/temporary_folder.h"
+
+namespace shoal::serve {
+namespace {
+
+class LoadSettingsTest : public testing::Test {
+ protected:
+  std::string file(const char* name, const char* text) {
+    const auto path = folder_->path() / name;
+    EXPECT_TRUE(write_file(path, text).ok());
+    std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+    return path;
+  }
+
+  const Result<TemporaryFolder> folder_ = TemporaryFolder::make();
+};
+
+TEST_F(LoadSettingsTest, AreOptionsOfClients) {
+  const auto options =
+      LoadSettings{.url = "http://a:1", .model = "m", .clients = 3, .seconds = 0.5, .rate = 7}
+          .options();
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->url, "http://a:1");
+  EXPECT_EQ(options->model, "m");
+  EXPECT_EQ(options->clients, 3U);
+  EXPECT_EQ(options->time.count(), 0.5);
+  EXPECT_EQ(options->rate, 7);
+  EXPECT_EQ(options->key + options->trusted, "");
+}
+
+TEST_F(LoadSettingsTest, ReadTheFirstWordOfAKeyAndAllCertificates) {
+  const auto options = LoadSettings{.key_file = file("key", " secret \nother\n"),
+                                    .trusted_file = file("certificates", "one\ntwo\n")}
+                           .options();
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  EXPECT_EQ(options->key, "secret");
+  EXPECT_EQ(options->trusted, "one\ntwo\n");
+}
+
+TEST_F(LoadSettingsTest, RefuseFilesWithoutAKey) {
+  const std::string empty = file("key", "\n \n");
+  EXPECT_EQ(LoadSettings{.key_file = empty}.options().status().message(),
+            "there is no key in " + empty);
+  EXPECT_FALSE(LoadSettings{.key_file = folder_->path() / "none"}.options().ok());
+  EXPECT_FALSE(LoadSettings{.trusted_file = folder_->path() / "none"}.options().ok());
+}
+
+TEST_F(LoadSettingsTest, AreDescribed) {
+  LoadSettings settings;
+  expect_described(settings_of(settings));
+}
+
+}  // namespace
+}  // namespace shoal::serve
