@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
@@ -33,6 +34,12 @@ uint64_t memory(const char* file, const char* key) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 64> name{};
+  const bool is_known = gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';
+  return is_known ? name.data() : "worker";
+}
 
 Machine describe_machine() {
   Machine machine{processor(), physical_memory_bytes(), memory("/proc/meminfo", "MemAvailable")};

@@ -15,6 +15,9 @@ struct Machine {
 
 Machine describe_machine();
 
+// The name that it has in its network; "worker" where it has none.
+std::string host_name();
+
 uint64_t physical_memory_bytes();
 
 // Threads of all programs that run or want to at this moment, the calling one included; 0 where

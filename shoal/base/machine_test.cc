@@ -22,6 +22,8 @@ TEST(Machine, IsDescribed) {
   EXPECT_GE(machine.load, 0);
 }
 
+TEST(Machine, HasAName) { EXPECT_FALSE(host_name().empty()); }
+
 TEST(Machine, RemembersThePeak) {
   constexpr size_t kBytes = size_t{64} << 20;
   {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "shoal/base/setting.h"
 #include "shoal/cluster/worker.h"
 #include "shoal/emulate/emulation.h"
 #include "shoal/net/discovery/discovery.h"
@@ -39,6 +40,10 @@ struct WorkerServiceOptions {
   // again. Must not destroy the service.
   std::function<void()> lost = nullptr;
 };
+
+// What it takes of its machine, by the names of these settings. The device is not one of them:
+// which there are, only the program knows.
+SettingList settings_of(WorkerServiceOptions& options);
 
 // How a worker of this identity keeps weights and plans. Fails where its files cannot be opened.
 Result<cluster::WorkerOptions> worker_options(const WorkerServiceOptions& options,
