@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/base/setting.h"
 #include "shoal/base/status.h"
 #include "shoal/detect/head.h"
 #include "shoal/mqtt/client.h"
@@ -38,6 +39,9 @@ struct SinkOptions {
     return !zones.empty() || !lines.empty() || !broker.empty() || !clips.empty();
   }
 };
+
+// By their names.
+SettingList settings_of(SinkOptions& options);
 
 // "out.mp4" of a source among several is "out-NAME.mp4", and a folder has one folder for each.
 std::filesystem::path target_of(const std::filesystem::path& out, const std::string& name,

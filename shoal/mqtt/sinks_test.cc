@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "shoal/base/setting_testing.h"
 #include "shoal/base/temporary_folder.h"
 
 namespace shoal::mqtt {
@@ -28,6 +29,11 @@ watch::FrameAnswer answer(size_t source, size_t frame, bool left) {
   const float x = left ? 4 : 44;
   one.seen.push_back({.detection = {.label = 0, .score = 0.5F, .box = {x, 4, x + 8, 12}}, .id = 1});
   return one;
+}
+
+TEST(SinkOptions, AreDescribed) {
+  SinkOptions options;
+  expect_described(settings_of(options));
 }
 
 class Sinking : public testing::Test {
