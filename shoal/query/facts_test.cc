@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "shoal/base/setting_testing.h"
+#include "shoal/query/index_settings.h"
+
 namespace shoal::query {
 namespace {
 
@@ -23,6 +26,11 @@ TEST(QueryFacts, OfAnIndexCountWhatIsInIt) {
   const std::string json = to_json(made).dump();
   EXPECT_NE(json.find(R"("clusters":2,"entries":5)"), json.npos) << json;
   EXPECT_NE(json.find(R"("frames":12)"), json.npos) << json;
+}
+
+TEST(VideoIndexOptions, AreDescribed) {
+  VideoIndexOptions options;
+  expect_described(settings_of(options));
 }
 
 }  // namespace
