@@ -11,7 +11,7 @@
 #include "cluster/cluster_bench.h"
 #include "facts.h"
 #include "model.h"
-#include "progress.h"
+#include "shoal/base/progress_bar.h"
 #include "shoal/fit/network.h"
 #include "shoal/gpu/registry.h"
 

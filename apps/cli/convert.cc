@@ -7,7 +7,7 @@
 #include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
-#include "progress.h"
+#include "shoal/base/progress_bar.h"
 #include "shoal/compress/facts.h"
 #include "shoal/devices/devices.h"
 #include "shoal/fit/calibration_files.h"

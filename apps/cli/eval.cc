@@ -2,13 +2,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <optional>
 #include <string_view>
 
 #include "eval_flags.h"
 #include "exit_codes.h"
 #include "facts.h"
-#include "progress.h"
+#include "shoal/base/progress_bar.h"
 #include "shoal/base/seconds_since.h"
 #include "shoal/data/dataset.h"
 #include "shoal/detect/detector.h"
@@ -129,16 +128,14 @@ Outcome evaluate_detector(const EvalFlags& flags) {
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_detector_model(flags.model.model));
   SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
                 detect::Detector::open(model, *device, detect::find_head(flags.head)));
-  std::optional<ProgressBar> bar;
+  ProgressBar bar("images");
   const auto begin = std::chrono::steady_clock::now();
-  SHOAL_OR_EXIT(const detect::Precision precision, Exit::kUsage,
-                detect::evaluate(detector, flags.data,
-                                 {.limit = flags.limit, .progress = [&](size_t done, size_t total) {
-                                    if (!bar) bar.emplace("images", total);
-                                    bar->at(done, "");
-                                  }}));
+  const auto progress = [&](size_t done, size_t total) { bar.of(done, total); };
+  SHOAL_OR_EXIT(
+      const detect::Precision precision, Exit::kUsage,
+      detect::evaluate(detector, flags.data, {.limit = flags.limit, .progress = progress}));
   const double seconds = seconds_since(begin);
-  bar.reset();
+  bar.end();
   const std::string head(detect::name_of(detector.head().kind));
   if (flags.json) {
     Json json = to_json(precision, seconds);

@@ -1,9 +1,8 @@
 #include <cstdio>
-#include <optional>
 
 #include "eval_flags.h"
 #include "facts.h"
-#include "progress.h"
+#include "shoal/base/progress_bar.h"
 #include "shoal/watch/facts.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
@@ -11,28 +10,6 @@
 
 namespace shoal::cli {
 namespace {
-
-// A line that counts frames.
-class Frames {
- public:
-  Frames(const watch::FrameSource& source, size_t limit) {
-    const size_t all = source.size().value_or(0);
-    const size_t wanted = limit > 0 && (all == 0 || limit < all) ? limit : all;
-    if (wanted > 0) bar_.emplace("frames", wanted);
-  }
-
-  watch::EvaluationOptions options(size_t limit) {
-    return {.limit = limit,
-            .progress =
-                [this](size_t done) {
-                  if (bar_) bar_->at(done, "");
-                },
-            .cancel = cancel_on_signals()};
-  }
-
- private:
-  std::optional<ProgressBar> bar_;
-};
 
 // Calls `evaluate` with the detector, the source and options, then prints.
 template <class Evaluate, class Print>
@@ -43,10 +20,14 @@ Outcome evaluate_and_print(const EvalFlags& flags, Evaluate evaluate, Print prin
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_detector_model(flags.model.model));
   SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
                 detect::Detector::open(model, *device, detect::find_head(flags.head)));
-  std::optional<Frames> frames(std::in_place, *source, flags.limit);
+  const size_t all = source->size().value_or(0);  // 0: nobody knows
+  ProgressBar bar("frames", flags.limit > 0 && (all == 0 || flags.limit < all) ? flags.limit : all);
   SHOAL_OR_EXIT(const auto result, Exit::kUsage,
-                evaluate(detector, *source, frames->options(flags.limit)));
-  frames.reset();
+                evaluate(detector, *source,
+                         watch::EvaluationOptions{.limit = flags.limit,
+                                                  .progress = [&](size_t done) { bar.at(done); },
+                                                  .cancel = cancel_on_signals()}));
+  bar.end();
   print(result);
   return {};
 }

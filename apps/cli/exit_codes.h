@@ -20,4 +20,11 @@ inline Outcome fail(Doing doing, const Status& status) {
   return fail(exit_of(doing, status), status);
 }
 
+// Returns from the enclosing function with `exit_code` if `expr` (a Status) failed.
+#define SHOAL_TRY_OR_EXIT(exit_code, expr) \
+  SHOAL_TRY_OR_EXIT_(SHOAL_CONCAT(shoal_status_, __LINE__), exit_code, expr)
+#define SHOAL_TRY_OR_EXIT_(status, exit_code, expr)        \
+  if (const ::shoal::Status status = (expr); !status.ok()) \
+  return ::shoal::cli::fail(exit_code, status)
+
 }  // namespace shoal::cli

@@ -1,17 +1,18 @@
 // shoal faces: people that were enrolled, and who is in an image or a video.
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "exit_codes.h"
 #include "facts.h"
 #include "model.h"
-#include "progress.h"
 #include "shoal/base/printable.h"
-#include "shoal/faces/database.h"
+#include "shoal/base/progress_bar.h"
+#include "shoal/faces/enrolment.h"
 #include "shoal/faces/face_networks.h"
+#include "shoal/faces/face_settings.h"
 #include "shoal/faces/facts.h"
 #include "shoal/watch/open_source.h"
 #include "train/cancel_on_signals.h"
@@ -41,16 +42,9 @@ struct FacesFlags {
   ModelFlags model;
   std::string name, db, detector, pairs, images;
   std::vector<std::string> sources;
-  double threshold = faces::FaceDatabase::kUsualThreshold, score = 0.6, agreement = 0.99;
-  uint64_t exits = 2, lessons = 1000, burst = 1, seed = 1;
+  faces::FaceSettings settings;
   bool json = false;
 };
-
-faces::CascadeOptions cascade_options(const FacesFlags& flags) {
-  faces::CascadeOptions options{.lessons = flags.lessons};
-  options.wanted.precision = flags.agreement;
-  return options;
-}
 
 // What the networks of a command are.
 struct Networks {
@@ -58,7 +52,7 @@ struct Networks {
   uint64_t number = 0;  // of the embedding
 
   faces::FaceReader reader(const FacesFlags& flags) {
-    return networks.reader(static_cast<float>(flags.score));
+    return networks.reader(static_cast<float>(flags.settings.score));
   }
 };
 
@@ -75,47 +69,29 @@ Result<Networks> open_networks(const FacesFlags& flags) {
   }
   SHOAL_ASSIGN(auto networks,
                faces::FaceNetworks::open(std::move(device), model, detector ? &*detector : nullptr,
-                                         flags.exits));
+                                         flags.settings.exits));
   return Networks{std::move(networks), number};
 }
 
 Outcome enrol(const FacesFlags& flags) {
   SHOAL_OR_EXIT(Networks networks, Exit::kModel, open_networks(flags));
-  faces::FaceDatabase database(networks.number);
-  if (std::filesystem::exists(flags.db)) {
-    SHOAL_OR_EXIT(database, Exit::kUsage, faces::load_database(flags.db, networks.number));
-  } else if (const Status set = database.set_threshold(flags.threshold); !set.ok()) {
-    return fail(Exit::kUsage, set);
-  }
-  const faces::FaceReader reader = networks.reader(flags);
-  for (const std::string& file : flags.sources) {
-    SHOAL_OR_EXIT(const faces::Embedding embedding, Exit::kUsage, reader.embedding_of(file));
-    const Status status = database.enrol(flags.name, embedding);
-    if (!status.ok()) return fail(Exit::kUsage, status);
-  }
-  const Status saved = faces::save(database, flags.db);
-  if (!saved.ok()) return fail(Exit::kUsage, saved);
+  SHOAL_TRY_OR_EXIT(Exit::kUsage,
+                    faces::enrol_pictures(flags.db, networks.number, flags.settings.threshold,
+                                          networks.reader(flags), flags.name, flags.sources));
   std::fprintf(stderr, "%s: %zu faces of %s\n", flags.db.c_str(), flags.sources.size(),
                printable(flags.name).c_str());
   return {};
 }
 
 Outcome forget(const FacesFlags& flags) {
-  SHOAL_OR_EXIT(faces::FaceDatabase database, Exit::kUsage, faces::load_database(flags.db));
-  if (!database.forget(flags.name)) {
-    return {Exit::kUsage, flags.db + " does not know " + printable(flags.name)};
-  }
-  const Status saved = faces::save(database, flags.db);
-  return saved.ok() ? Outcome{} : fail(Exit::kUsage, saved);
+  SHOAL_TRY_OR_EXIT(Exit::kUsage, faces::forget_person(flags.db, flags.name));
+  return {};
 }
 
 Outcome list(const FacesFlags& flags) {
   SHOAL_OR_EXIT(const faces::FaceDatabase database, Exit::kUsage, faces::load_database(flags.db));
-  if (flags.json) {
-    print_json(to_json(database));
-  } else {
-    table_of(people_rows(database), {"name", "faces"}).print();
-  }
+  flags.json ? print_json(to_json(database))
+             : table_of(people_rows(database), {"name", "faces"}).print();
   return {};
 }
 
@@ -123,24 +99,19 @@ Outcome who(const FacesFlags& flags) {
   SHOAL_OR_EXIT(Networks networks, Exit::kModel, open_networks(flags));
   SHOAL_OR_EXIT(const faces::FaceDatabase database, Exit::kUsage,
                 faces::load_database(flags.db, networks.number));
-  faces::Recogniser recogniser(networks.networks.embedder(), database, cascade_options(flags));
+  faces::Recogniser recogniser(networks.networks.embedder(), database, flags.settings.cascade());
   const faces::FaceReader reader = networks.reader(flags);
   const std::atomic<bool>* const cancel = cancel_on_signals();
   for (const std::string& name : flags.sources) {
     SHOAL_OR_EXIT(const auto source, Exit::kUsage, watch::open_source(name, {.cancel = cancel}));
     while (!*cancel) {
-      auto frame = source->next();
-      if (!frame.ok()) return fail(Exit::kUsage, frame.status());
-      if (!frame->has_value()) break;
-      SHOAL_OR_EXIT(const auto found, Exit::kDevice, reader.faces((*frame)->image));
+      SHOAL_OR_EXIT(const auto frame, Exit::kUsage, source->next());
+      if (!frame.has_value()) break;
+      SHOAL_OR_EXIT(const auto found, Exit::kDevice, reader.faces(frame->image));
       for (const faces::FoundFace& face : found) {
         SHOAL_OR_EXIT(const faces::FaceAnswer answer, Exit::kDevice, recogniser.who(face.image));
-        const std::string& image = (*frame)->name;
-        if (flags.json) {
-          print_json(to_json(image, face, answer));
-        } else {
-          std::fputs(text_of(image, face, answer).c_str(), stdout);
-        }
+        const std::string text = text_of(frame->name, face, answer);
+        flags.json ? print_json(to_json(frame->name, face, answer)) : print_text(text);
       }
     }
   }
@@ -157,22 +128,19 @@ Outcome evaluate(const FacesFlags& flags) {
     SHOAL_OR_EXIT(const auto names, Exit::kUsage, faces::read_pairs(flags.pairs));
     SHOAL_OR_EXIT(const auto pairs, Exit::kUsage,
                   faces::measure_pairs(reader, names, flags.images));
-    json = to_json(pairs, flags.threshold);
+    json = to_json(pairs, flags.settings.threshold);
   }
-  faces::FaceDatabase database(networks.number);
-  if (const Status set = database.set_threshold(flags.threshold); !set.ok()) {
-    return fail(Exit::kUsage, set);
-  }
-  std::optional<ProgressBar> bar;
-  const auto progress = [&](size_t done, size_t all) {
-    if (!bar) bar.emplace("pictures", all);
-    bar->at(done, "");
-  };
+  SHOAL_OR_EXIT(faces::FaceDatabase database, Exit::kUsage,
+                faces::new_database(networks.number, flags.settings.threshold));
+  ProgressBar bar("pictures");
+  const auto progress = [&](size_t done, size_t all) { bar.of(done, all); };
   SHOAL_OR_EXIT(const faces::Identification result, Exit::kUsage,
                 faces::identify(reader, flags.images, database,
-                                {cascade_options(flags), flags.burst, flags.seed, progress}));
+                                {flags.settings.cascade(), flags.settings.burst,
+                                 flags.settings.seed, progress}));
+  bar.end();
   json.update(to_json(result));
-  std::printf("%s\n", flags.json ? json.dump().c_str() : json.dump(2).c_str());
+  print_text(json.dump(flags.json ? -1 : 2) + "\n");
   return {};
 }
 
@@ -181,9 +149,7 @@ void add_networks(FacesFlags& f, Command& command) {
   command.add_option("--model", f.model.model, "The embedding of a face: ONNX file")->required();
   command.add_option("--detector", f.detector,
                      "Finds faces, best with their points; without: an image is an aligned face");
-  command.add_setting("--score", f.score, "The least score of a face", in_range(0.0, 1.0));
-  command.add_setting("--exits", f.exits, "Exits of the embedding, which answer early",
-                      in_range(0, 8));
+  command.add(network_settings(f.settings));
   f.model.add_computing_to(command);
 }
 
@@ -202,25 +168,13 @@ void add_faces(Command& app, Action& action) {
   const auto add_json = [](Command& command, FacesFlags& f) {
     command.add_flag("--json", f.json, "Print JSON");
   };
-  const auto add_lessons = [](Command& command, FacesFlags& f) {
-    command.add_setting("--lessons", f.lessons,
-                        "Faces from which exits learn how far to be trusted");
-    command.add_setting("--agreement", f.agreement,
-                        "Of early answers with those of the whole network, that lessons must show",
-                        in_range(0.5, 0.9999));
-  };
-  const auto add_threshold = [](Command& command, FacesFlags& f) {
-    command.add_setting("--threshold", f.threshold,
-                        "The squared distance up to which a face is somebody's; of a new file",
-                        in_range(0.0, 4.0));
-  };
   {
     const auto [command, f] = add("enrol", "Add pictures of one person", kEnrolExamples, enrol);
     command.add_option("name", f.name, "Of the person")->required();
     command.add_option("images", f.sources, "Pictures with the person's face")->required();
     add_db(command, f);
     add_networks(f, command);
-    add_threshold(command, f);
+    command.add(database_settings(f.settings));
   }
   {
     const auto [command, f] = add("forget", "Delete a person", kForgetExamples, forget);
@@ -232,7 +186,7 @@ void add_faces(Command& app, Action& action) {
     command.add_option("sources", f.sources, "Images, folders, videos, URLs")->required();
     add_db(command, f);
     add_networks(f, command);
-    add_lessons(command, f);
+    command.add(exit_settings(f.settings));
     add_json(command, f);
   }
   {
@@ -245,12 +199,10 @@ void add_faces(Command& app, Action& action) {
         add("eval", "Measure on pictures NAME_NUMBER.jpg", kEvalExamples, evaluate);
     command.add_option("--images", f.images, "The folder of pictures")->required();
     command.add_option("--pairs", f.pairs, "Lines a,b,same after a header, as of LFW");
-    command.add_setting("--burst", f.burst, "Frames of each picture, each moved a little",
-                        in_range(1, 1000));
-    command.add_setting("--seed", f.seed, "Of the order of pictures");
+    command.add(picture_settings(f.settings));
     add_networks(f, command);
-    add_threshold(command, f);
-    add_lessons(command, f);
+    command.add(database_settings(f.settings));
+    command.add(exit_settings(f.settings));
     add_json(command, f);
   }
 }

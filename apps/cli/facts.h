@@ -1,19 +1,32 @@
-// Facts of results (shoal/base/facts.h), printed: tables for people, or JSON for scripts.
+// What rooms say of results, printed: tables for people, or JSON for scripts.
 #pragma once
 
+#include <cstdio>
+#include <string>
 #include <vector>
 
 #include "apps/flags/json.h"
-#include "shoal/base/facts.h"
-#include "table.h"
+#include "shoal/base/table.h"
 
 namespace shoal::cli {
 
-// A row for each. The columns are those of the first or, where there is none, these. REQUIRES: all
-// rows have the same columns.
-Table table_of(const std::vector<Facts>& rows, std::vector<std::string> columns = {});
+inline void print_text(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
+inline void print_lines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) std::printf("%s\n", line.c_str());
+}
 
 // One row, or one object.
-void print_facts(const Facts& facts, bool json);
+inline void print_facts(const Facts& facts, bool json) {
+  json ? print_json(object_of(facts)) : table_of({facts}).print();
+}
+
+// The room's to_json(), or the table of its rows_of() and below it its lines_of().
+template <class... Found>
+void print_found(bool json, const Found&... found) {
+  if (json) return print_json(to_json(found...));
+  table_of(rows_of(found...)).print();
+  print_lines(lines_of(found...));
+}
 
 }  // namespace shoal::cli

@@ -1,6 +1,4 @@
 // shoal inspect: what is in a model and what it costs, without running it.
-#include <cstdio>
-
 #include "cli.h"
 #include "facts.h"
 #include "model.h"
@@ -29,48 +27,24 @@ struct InspectFlags {
   bool show_passes = false;
 };
 
-void print_table(const Graph& graph, const ActivationBytes& memory) {
-  Table table =
-      table_of(node_rows(graph), {"node", "operator", "output", "parameters", "MACs", "memory"});
-  table.add_rule();
-  table.add({std::to_string(graph.nodes().size()) + " nodes", "", "",
-             with_commas(parameters(graph)), with_commas(total_macs(graph)),
-             in_bytes(memory.peak)});
-  table.print();
-  std::fputs(values_text(graph, memory).c_str(), stdout);
-}
-
-void print_passes(const std::vector<passes::Report>& reports) {
-  Table table({"pass", "nodes before", "after", "", "ms"});
-  for (const passes::Report& r : reports) {
-    const auto gone =
-        static_cast<long long>(r.nodes_before) - static_cast<long long>(r.nodes_after);
-    table.add({std::string(r.pass), std::to_string(r.nodes_before), std::to_string(r.nodes_after),
-               gone != 0   ? with_commas(-gone)
-               : r.changed ? "changed"
-                           : "",
-               fixed(r.seconds * 1e3, 2)});
-  }
-  table.print();
-}
-
 Outcome inspect(const InspectFlags& flags) {
   SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.model, flags.shapes));
   std::vector<passes::Report> reports;
   SHOAL_OR_EXIT(Graph optimized, Exit::kModel, passes::optimize(loaded.graph, &reports));
   if (flags.show_passes) {
-    print_passes(reports);
+    table_of(reports).print();
     return {};
   }
   // Memory is that of the graph that runs, whichever is shown.
   const Graph& graph = flags.optimized ? optimized : loaded.graph;
   const ActivationBytes memory = activation_bytes(optimized);
   if (flags.text) {
-    std::printf("%s", to_text(graph).c_str());
+    print_text(to_text(graph));
   } else if (flags.json) {
     print_json(to_json(graph, memory));
   } else {
-    print_table(graph, memory);
+    table_of(graph, memory).print();
+    print_text(values_text(graph, memory));
   }
   return {};
 }

@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "cli.h"
+#include "shoal/base/table.h"
 #include "shoal/report/operators_page.h"
-#include "table.h"
 
 namespace shoal::cli {
 namespace {

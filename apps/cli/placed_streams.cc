@@ -9,42 +9,14 @@
 
 namespace shoal::cli {
 
-void PlaceFlags::add_to(Command& command) {
-  command.add_setting(
-      "--place", place,
-      "With --cluster: whole, each stream on the worker that is best for it; split, one "
-      "network over all workers; auto: whole for several sources",
-      one_of({"auto", "whole", "split"}));
-  command.add_setting("--rate", rate,
-                      "Frames a second that each source has, for --place to plan by",
-                      in_range(0.01, 1e4));
-  command.add_option("--watts", watts,
-                     "Of a worker that computes, beyond those at rest: for the energy of a frame",
-                     in_range(0.0, 1e6));
-}
-
-Status PlaceFlags::check(const PlanFlags& plan, bool delta) const {
-  if (place != "whole") return {};
-  if (!plan.is_on_cluster()) return invalid("--place: whole needs --cluster");
-  if (delta || plan.survive > 0 || plan.is_stream() || plan.split != "any") {
-    return invalid("--place: whole goes without --delta, --survive, --split and --objective");
-  }
-  return {};
-}
-
-bool PlaceFlags::is_whole(const PlanFlags& plan, size_t streams, bool delta) const {
-  if (place != "auto") return place == "whole";
-  const PlaceFlags whole{.place = "whole"};
-  return streams > 1 && whole.check(plan, delta).ok();
-}
-
-PlacedStreams::PlacedStreams(const std::vector<std::string>& sources, const PlaceFlags& flags)
+PlacedStreams::PlacedStreams(const std::vector<std::string>& sources,
+                             const config::PlaceSettings& settings)
     : names_(mqtt::camera_names(sources)),
       placer_(std::make_shared<placement::ClusterPlacer>(placement::StreamsHere{
           .names = names_,
-          .rate = flags.rate,
+          .rate = settings.rate,
           .cores = std::max(1.0, static_cast<double>(std::thread::hardware_concurrency())),
-          .watts = flags.watts})) {}
+          .watts = settings.watts})) {}
 
 Result<std::vector<std::unique_ptr<Device>>> PlacedStreams::open_devices(const PlanFlags& flags) {
   const auto place = [placer = placer_, names = names_](const Graph& network,

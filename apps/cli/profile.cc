@@ -1,5 +1,6 @@
 // shoal profile: where the time goes, layer by layer.
 #include "cli.h"
+#include "exit_codes.h"
 #include "facts.h"
 #include "model.h"
 #include "shoal/base/atomic_file.h"
@@ -28,20 +29,7 @@ struct ProfileFlags {
   int64_t batch = 64;  // with --train
 };
 
-void print_table(const LayerProfile& profile, bool all) {
-  constexpr size_t kShown = 20;
-  const double total = profile.total_ms();
-  Table table = table_of(all ? rows_of(profile) : rows_of(profile, kShown),
-                         {"node", "operator", "kernel", "output", "ms", "share", "GMAC/s"});
-  table.add_rule();
-  if (!all && profile.layers.size() > kShown) {
-    const double left = total - profile.slowest_ms(kShown);
-    table.add({std::to_string(profile.layers.size() - kShown) + " more", "", "", "", fixed(left, 3),
-               fixed(100 * left / total, 1) + " %", ""});
-  }
-  table.add({"total", "", "", "", fixed(total, 3), "", ""});
-  table.print();
-}
+constexpr size_t kSlowest = 20;  // that are shown
 
 Result<Session> open(const ProfileFlags& flags, Device& device) {
   if (!flags.train) return open_session(flags.model, device);
@@ -61,10 +49,10 @@ Outcome profile(const ProfileFlags& flags) {
     return fail(by_device ? Exit::kDevice : Exit::kModel, profile.status().at(flags.model.device));
   }
   if (!flags.trace.empty()) {
-    const Status written = write_file(flags.trace, to_perfetto(*profile).dump());
-    if (!written.ok()) return fail(Exit::kResources, written);
+    SHOAL_TRY_OR_EXIT(Exit::kResources, write_file(flags.trace, to_perfetto(*profile).dump()));
   }
-  flags.json ? print_json(to_json(*profile)) : print_table(*profile, flags.all);
+  flags.json ? print_json(to_json(*profile))
+             : table_of(*profile, flags.all ? SIZE_MAX : kSlowest).print();
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "preprocess_flags.h"
 #include "shoal/base/seconds_since.h"
 #include "shoal/query/facts.h"
+#include "shoal/query/index_settings.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {
@@ -62,15 +63,14 @@ Outcome make_index(const QueryFlags& flags) {
     SHOAL_ASSIGN(expensive, query::Classifier::open(*model, *opened.device, opened.preprocess));
     return {};
   };
-  if (const Status status = open_expensive(); !status.ok()) return fail(Doing::kUseData, status);
+  SHOAL_TRY_OR_EXIT(Doing::kUseData, open_expensive());
   query::VideoIndexOptions options = flags.options;
   options.source = flags.source;
   options.cancel = cancel_on_signals();
-  const auto made = query::index_video(cheap, expensive ? &*expensive : nullptr, options);
-  if (!made.ok()) return fail(Doing::kUseData, made.status());
-  const Status saved = query::save(made->index, flags.output);
-  if (!saved.ok()) return fail(Exit::kUsage, saved);
-  if (flags.json) print_json(to_json(*made));
+  SHOAL_OR_EXIT(const query::VideoIndex made, Doing::kUseData,
+                query::index_video(cheap, expensive ? &*expensive : nullptr, options));
+  SHOAL_TRY_OR_EXIT(Exit::kUsage, query::save(made.index, flags.output));
+  if (flags.json) print_json(to_json(made));
   return {};
 }
 
@@ -82,14 +82,13 @@ Outcome answer(const QueryFlags& flags) {
                 query::Classifier::open(*opened.model, *opened.device, opened.preprocess));
   const std::vector<double> thresholds = flags.exits ? index.thresholds : std::vector<double>();
   const auto begin = std::chrono::steady_clock::now();
-  const auto found =
-      query::ask_video(index, flags.label, thresholds, expensive, cancel_on_signals());
-  if (!found.ok()) return fail(Doing::kUseData, found.status());
+  SHOAL_OR_EXIT(const query::AskResult found, Doing::kUseData,
+                query::ask_video(index, flags.label, thresholds, expensive, cancel_on_signals()));
   if (flags.json) {
-    print_json(to_json(*found, flags.label, seconds_since(begin)));
+    print_json(to_json(found, flags.label, seconds_since(begin)));
     return {};
   }
-  for (const int64_t frame : found->frames) std::printf("%lld\n", static_cast<long long>(frame));
+  for (const int64_t frame : found.frames) std::printf("%lld\n", static_cast<long long>(frame));
   return {};
 }
 
@@ -107,14 +106,7 @@ void add_query(Command& app, Action& action) {
     command.add_option("--output,-o", f.output, "The file of the index")->required();
     command.add_option("--expensive", f.expensive,
                        "A better classifier, which shows how far exits can be trusted");
-    command.add_setting("--every", f.options.every, "It sees one of so many frames",
-                        in_range(1, 1000000));
-    command.add_setting("--labels", f.options.k,
-                        "Labels of each exit, where --expensive does not choose",
-                        in_range(1, 1000));
-    command.add_setting("--distance", f.options.clusters.distance,
-                        "Squared, between frames of a cluster", in_range(0.0, 4.0));
-    command.add_option("--frames", f.options.frames, "Only the first N frames; 0: all");
+    command.add(settings_of(f.options));
     f.model.add_computing_to(command);
     f.preprocess.add_to(command);
     command.add_flag("--json", f.json, "Print one JSON object");

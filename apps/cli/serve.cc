@@ -4,11 +4,12 @@
 #include <memory>
 
 #include "cli.h"
-#include "cluster/stop_signals.h"
+#include "cluster/cluster_device.h"
 #include "cluster/watched_cluster.h"
 #include "exit_codes.h"
 #include "model.h"
 #include "shoal/base/notification.h"
+#include "shoal/base/stop_signals.h"
 #include "shoal/base/supervisor.h"
 #include "shoal/serve/devices/local_devices.h"
 #include "shoal/serve/settings/settings.h"
@@ -64,11 +65,7 @@ Outcome serve_models(ServeFlags& flags) {
   flags.server.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   SHOAL_OR_EXIT(serve::Prepared ready, Exit::kUsage, serve::prepare(flags.server));
   const auto device = open_device(flags, ready.options.api.devices);
-  if (!device.ok()) {
-    return fail(
-        flags.plan.is_on_cluster() ? exit_of(Doing::kConnect, device.status()) : Exit::kDevice,
-        device.status());
-  }
+  if (!device.ok()) return fail_opening(flags.plan, device.status());
   const auto server = serve::Server::start(ready.sources, **device, ready.options);
   if (!server.ok()) return fail(exit_of_start(server.status()), server.status());
   std::string line = "ready " + (*server)->url();
@@ -85,103 +82,23 @@ Outcome serve_models(ServeFlags& flags) {
   return {};
 }
 
-void add_leader_flags(Command& command, serve::Settings& flags) {
-  Option* store = command.add_option(
-      "--leader-store", flags.leader_store,
-      "One of several servers answers, the others stand by: etcd, as http://HOST:PORT[,...]/NAME");
-  command
-      .add_setting("--ttl", flags.ttl, "Seconds after which another server takes over",
-                   in_range(0.2, 600.0))
-      ->needs(store);
-  command
-      .add_option("--leader-trust", flags.leader_trust,
-                  "Certificates (PEM) that etcd's has to lead to; without: those of the system")
-      ->needs(store);
-}
-
-void add_place_flags(Command& command, serve::Settings& flags, Option* catalog) {
-  Option* cloud = command.add_option("--cloud", flags.cloud,
-                                     "Another server with the same catalog, asked where that is "
-                                     "worth its money and energy");
-  Option* worker = command.add_option(
-      "--worker", flags.worker, "A server nearby with the same catalog, which costs no money");
-  constexpr const char* kCosts =
-      "What asking it takes: price=$ an hour of computing, mbit of the uplink, radio=W while "
-      "sending, speed times this device's, round-trip=MS";
-  command.add_option("--cloud-costs", flags.cloud_costs, kCosts)->delimiter(',')->needs(cloud);
-  command.add_option("--worker-costs", flags.worker_costs, kCosts)->delimiter(',')->needs(worker);
-  command.add_option("--remote-key", flags.remote_key, "A file with the key that they ask for");
-  command.add_option("--remote-trust", flags.remote_trust,
-                     "Certificates (PEM) that theirs have to lead to; default: the system's");
-  command.add_setting("--remote-timeout", flags.remote_timeout_ms,
-                      "Milliseconds until a request that they do not answer is answered here",
-                      in_range(1, 600'000));
-  cloud->needs(catalog);
-  worker->needs(catalog);
-}
-
 }  // namespace
 
 void add_serve(Command& app, Action& action) {
-  const auto [command, all] = add_command(
+  const auto [command, flags] = add_command(
       app, action, "serve", "Answer inference requests over HTTP", kExamples, serve_models);
-  serve::Settings& flags = all.server;
-  command.add_option("models", flags.models,
+  command.add_option("models", flags.server.models,
                      "ONNX files or zoo:NAME, each as MODEL or NAME=MODEL (default: zoo:digits)");
-  Option* catalog = command.add_option(
-      "--catalog", flags.catalog,
-      "A folder of variants, or of such folders, each of which is a model under its name");
-  command
-      .add_option(
-          "--budget", flags.budgets,
-          "What variants may cost: energy=J, money=$, memory=MB, latency=MS; day=HOURS that "
-          "energy and money last; requests=N that are expected in it")
-      ->delimiter(',')
-      ->needs(catalog);
-  Option* special = command
-                        .add_option("--special-data", flags.special_data,
-                                    "Images from which networks are made, in the background, for "
-                                    "the classes that are seen")
-                        ->needs(catalog);
-  command.add_setting("--special-format", flags.special_format, "Of these images, as in train")
-      ->needs(special);
-  add_place_flags(command, flags, catalog);
-  command
-      .add_option("--decision-log", flags.decision_log, "A file for every decision and its reasons")
-      ->needs(catalog);
-  command.add_setting("--listen", flags.listen, "HOST:PORT, as numbers; port 0: any");
-  command.add_option("--grpc", flags.grpc, "Answer gRPC, too: HOST:PORT, as numbers; port 0: any");
-  command.add_option("--keys", flags.keys,
-                     "Who may use it: a file of lines NAME KEY [REQUESTS PER SECOND]");
-  command.add_option("--tls-cert", flags.tls_certificates,
-                     "Certificate (PEM), with those that vouch for it after it");
-  command.add_option("--tls-key", flags.tls_key, "Its key (PEM)");
-  add_leader_flags(command, flags);
-  Option* device = add_device_to(command, all.device.device, "What computes");
-  all.plan.add_cluster_to(command)->excludes(device);
-  command.add_setting("--threads", all.device.threads,
+  command.add(serve::catalog_settings(flags.server));
+  command.add(serve::access_settings(flags.server));
+  Option* device = add_device_to(command, flags.device.device, "What computes");
+  flags.plan.add_cluster_to(command)->excludes(device);
+  command.add_setting("--threads", flags.device.threads,
                       "Threads of the device, and batches at a time; 0: one per core",
                       in_range(0, 1024));
-  command.add_setting("--tune", all.device.tune, "How kernels are chosen: off, fast or full",
+  command.add_setting("--tune", flags.device.tune, "How kernels are chosen: off, fast or full",
                       one_of({"off", "fast", "full"}));
-  command.add_option("--preset", flags.preset, "How pictures are prepared: imagenet, digits, ...");
-  command.add_option("--labels", flags.labels, "Names of the classes, one a line");
-  command.add_setting("--max-batch", flags.max_batch,
-                      "Items of a batch; 1: no batches; 0: as long as larger ones are faster",
-                      in_range(0, 1024));
-  command.add_setting("--max-delay", flags.max_delay_us,
-                      "Microseconds that a request waits for others to share its batch",
-                      in_range(0, 10'000'000));
-  command.add_setting("--max-waiting", flags.max_waiting, "Requests of a model that may wait",
-                      in_range(1, 1 << 20));
-  command.add_setting("--max-wait", flags.max_wait_ms,
-                      "Milliseconds that a request may have to wait; otherwise it is refused",
-                      in_range(1, 3'600'000));
-  command.add_setting("--max-connections", flags.max_connections, "Connections at a time",
-                      in_range(1, 1 << 20));
-  command.add_setting("--max-body", flags.max_body_mb, "Megabytes of a request", in_range(1, 8192));
-  command.add_flag("--triton-metrics", flags.triton_metrics,
-                   "Have all of Triton's names in /metrics, also those that promtool objects to");
+  command.add(serve::answer_settings(flags.server));
 }
 
 }  // namespace shoal::cli

@@ -5,9 +5,9 @@
 
 #include "cli.h"
 #include "shoal/base/atomic_file.h"
+#include "shoal/base/table.h"
 #include "shoal/onnx/export.h"
 #include "shoal/zoo/embedded.h"
-#include "table.h"
 
 namespace shoal::cli {
 namespace {

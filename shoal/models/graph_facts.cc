@@ -66,4 +66,29 @@ std::string values_text(const Graph& graph, const ActivationBytes& memory) {
          in_bytes(memory.lower_bound) + " at least\n";
 }
 
+Table table_of(const Graph& graph, const ActivationBytes& memory) {
+  Table table = shoal::table_of(node_rows(graph),
+                                {"node", "operator", "output", "parameters", "MACs", "memory"});
+  table.add_rule();
+  table.add({std::to_string(graph.nodes().size()) + " nodes", "", "",
+             with_commas(parameters(graph)), with_commas(total_macs(graph)),
+             in_bytes(memory.peak)});
+  return table;
+}
+
+Table table_of(const std::vector<passes::Report>& reports) {
+  Table table({"pass", "nodes before", "after", "", "ms"});
+  for (const passes::Report& report : reports) {
+    const auto more =
+        static_cast<long long>(report.nodes_after) - static_cast<long long>(report.nodes_before);
+    table.add({std::string(report.pass), std::to_string(report.nodes_before),
+               std::to_string(report.nodes_after),
+               more != 0        ? with_commas(more)
+               : report.changed ? "changed"
+                                : "",
+               fixed(report.seconds * 1e3, 2)});
+  }
+  return table;
+}
+
 }  // namespace shoal

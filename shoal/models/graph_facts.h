@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/facts.h"
+#include "shoal/base/table.h"
 #include "shoal/graph/graph.h"
+#include "shoal/passes/passes.h"
 
 namespace shoal {
 
@@ -22,6 +23,10 @@ int64_t total_macs(const Graph& graph);
 
 // A row for each node.
 std::vector<Facts> node_rows(const Graph& graph);
+// These rows, and below them the sums. Memory is that of the graph that runs.
+Table table_of(const Graph& graph, const ActivationBytes& memory);
+// What each pass did.
+Table table_of(const std::vector<passes::Report>& reports);
 // The graph for scripts, with all of its nodes.
 Json to_json(const Graph& graph, const ActivationBytes& memory);
 // A line for each input and output, and one for the memory.

@@ -59,6 +59,20 @@ std::vector<Facts> rows_of(const LayerProfile& profile, size_t most) {
   return rows;
 }
 
+Table table_of(const LayerProfile& profile, size_t most) {
+  const double total = profile.total_ms();
+  Table table = shoal::table_of(rows_of(profile, most),
+                                {"node", "operator", "kernel", "output", "ms", "share", "GMAC/s"});
+  table.add_rule();
+  if (profile.layers.size() > most) {
+    const double left = total - profile.slowest_ms(most);
+    table.add({std::to_string(profile.layers.size() - most) + " more", "", "", "", fixed(left, 3),
+               fixed(100 * left / total, 1) + " %", ""});
+  }
+  table.add({"total", "", "", "", fixed(total, 3), "", ""});
+  return table;
+}
+
 Json to_perfetto(const LayerProfile& profile) {
   using Micro = std::chrono::duration<double, std::micro>;
   Json events = Json::array();

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/facts.h"
+#include "shoal/base/table.h"
 #include "shoal/session/layer_profile.h"
 
 namespace shoal {
@@ -19,6 +19,9 @@ Json to_json(const LayerProfile& profile);
 
 // A row for each layer in order, or for the `most` slowest ones, those first.
 std::vector<Facts> rows_of(const LayerProfile& profile, size_t most = SIZE_MAX);
+
+// These rows, and below them how much the others take and all of them.
+Table table_of(const LayerProfile& profile, size_t most = SIZE_MAX);
 
 // The last run, as Perfetto reads it.
 Json to_perfetto(const LayerProfile& profile);

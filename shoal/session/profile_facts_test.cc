@@ -35,6 +35,19 @@ TEST(ProfileFacts, PutTheSlowestFirstWhereSomeAreLeftOut) {
   EXPECT_EQ(some[0][0].cell, "b");
 }
 
+TEST(ProfileFacts, EndWithTheRestAndTheTotal) {
+  using Lines = std::vector<std::string>;
+  const Lines some = table_of(two_layers(), 1).lines();
+  ASSERT_EQ(some.size(), 5U) << "a header, a layer, a rule, the rest, the total";
+  EXPECT_TRUE(some[1].starts_with("b ")) << some[1];
+  EXPECT_EQ(some[2].find_first_not_of('-'), std::string::npos);
+  EXPECT_TRUE(some[3].starts_with("1 more ")) << some[3];
+  EXPECT_TRUE(some[3].ends_with(" 1.000  25.0 %")) << some[3];
+  EXPECT_TRUE(some[4].starts_with("total ") && some[4].ends_with(" 4.000")) << some[4];
+  EXPECT_EQ(table_of(two_layers()).lines().size(), 5U) << "both layers, and none left out";
+  EXPECT_EQ(table_of(LayerProfile()).lines().size(), 3U);
+}
+
 TEST(ProfileFacts, HaveSumsThatScriptsWatchThoughTheyAreZero) {
   const std::string json = to_json(two_layers()).dump();
   EXPECT_NE(json.find(R"("direct":3.0,"reference":0.0,"reorder":0.0)"), json.npos) << json;

@@ -1,26 +1,16 @@
 // shoal chaos --train: what becomes of training while workers, or the hub, are killed.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "../exit_codes.h"
+#include "shoal/chaos/processes/chaos_settings.h"
 #include "shoal/chaos/verdict.h"
 
 namespace shoal::cli {
 
-struct ChaosTrainFlags {
-  std::string model;
-  std::string codec = "f32";
-  size_t workers = 0, kills = 0;
-  uint64_t seed = 1;
-  bool json = false;
-};
-
 // Worker processes of this machine.
-Outcome train_on_processes(const ChaosTrainFlags& flags);
-// So many simulated runs, in virtual time.
-Outcome train_in_histories(const ChaosTrainFlags& flags, uint64_t histories);
+Outcome train_on_processes(const chaos::ChaosSettings& settings, bool json);
+// Simulated runs, in virtual time.
+Outcome train_in_histories(const chaos::ChaosSettings& settings, bool json);
 
 inline Outcome outcome_of(const chaos::Verdict& verdict) {
   using Kind = chaos::Verdict::Kind;

@@ -1,15 +1,16 @@
 // shoal cluster: makes a cluster, invites devices into it, and keeps the list of them.
 #include <cstdio>
+#include <iostream>
 
 #include "../cli.h"
-#include "../table.h"
 #include "members.h"
+#include "shoal/base/stop_signals.h"
+#include "shoal/base/table.h"
 #include "shoal/cluster/discovered.h"
 #include "shoal/cluster/invite.h"
+#include "shoal/net/enrol/token_source.h"
 #include "shoal/net/tls/membership.h"
 #include "shoal/net/tls/tls.h"
-#include "stop_signals.h"
-#include "token_flags.h"
 
 namespace shoal::cli {
 namespace {
@@ -39,7 +40,7 @@ struct Flags {
   ListedWorker worker;
   bool discover = false;
   bool json = false;
-  TokenFlags token;
+  net::TokenSource token;
 };
 
 Outcome init(const Flags& flags) {
@@ -112,13 +113,14 @@ void add_upkeep(const Add& add, Flags& flags) {
       add("serve", "Renew certificates of members that ask, until stopped",
           [](const Flags& given) { return serve_renewals(given.folder, given.listen); });
   serving->add_setting("--listen", flags.listen, "Where members ask: INTERFACE:PORT");
-  Command* joining = add("join", "Become a coordinator or a client of another's cluster",
-                         [](const Flags& given) -> Outcome {
-                           SHOAL_OR_EXIT(const std::string token, Exit::kUsage, given.token.read());
-                           return join_cluster(given.folder, given.worker.name, token);
-                         });
+  Command* joining =
+      add("join", "Become a coordinator or a client of another's cluster",
+          [](const Flags& given) -> Outcome {
+            SHOAL_OR_EXIT(const std::string token, Exit::kUsage, given.token.read(std::cin, say));
+            return join_cluster(given.folder, given.worker.name, token);
+          });
   joining->add_option("name", flags.worker.name, "By which name")->required();
-  flags.token.add_to(*joining);
+  joining->add(settings_of(flags.token));
 }
 
 }  // namespace

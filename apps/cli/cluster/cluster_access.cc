@@ -4,11 +4,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 
 #include "../model.h"
-#include "../progress.h"
 #include "emulation_flags.h"
+#include "shoal/base/progress_bar.h"
 #include "shoal/base/user_folders.h"
 #include "shoal/cluster/board.h"
 #include "shoal/passes/passes.h"
@@ -24,24 +23,21 @@ using Access = Result<std::unique_ptr<ClusterAccess>>;
 
 constexpr uint64_t kMegabyte = 1'000'000;
 
-// Draws one line for each deployment that sends a megabyte or more, on a terminal only.
-class WeightsBar {
- public:
-  void at(const cluster::WeightsProgress& progress) {
+// A line for deployments that send a megabyte or more, on a terminal only.
+DeployProgress weights_bar() {
+  const auto bar = std::make_shared<ProgressBar>("weights");
+  return [bar](const cluster::WeightsProgress& progress) {
     uint64_t done = 0, total = 0;
     for (const auto& [worker, one] : progress) {
       done += one.done;
       total += one.total;
     }
-    if (total < kMegabyte) return;
-    if (!bar_) bar_.emplace("weights", total / kMegabyte);
-    bar_->at(done / kMegabyte, "MB to " + std::to_string(progress.size()) + " workers");
-    if (done == total) bar_.reset();
-  }
-
- private:
-  std::optional<ProgressBar> bar_;
-};
+    const std::string note = "MB to " + std::to_string(progress.size()) + " workers";
+    if (total >= kMegabyte) bar->of(done / kMegabyte, total / kMegabyte, note);
+    if (done == total) bar->erase();
+    return Status();
+  };
+}
 
 void say_left_out(const Status& why) {
   std::fprintf(stderr, "left out: %s\n", std::string(why.message()).c_str());
@@ -85,12 +81,7 @@ Access open_folder(bool exclusive, cluster::ConnectionOptions options) {
 
 Access open_access(const PlanFlags& flags, DeployProgress progress) {
   cluster::ConnectionOptions options{.cache = cache_folder(), .left_out = say_left_out};
-  options.deploy.progress =
-      progress ? std::move(progress)
-               : [bar = std::make_shared<WeightsBar>()](const cluster::WeightsProgress& weights) {
-                   bar->at(weights);
-                   return Status();
-                 };
+  options.deploy.progress = progress ? std::move(progress) : weights_bar();
   const std::string_view board = flags.board();
   return flags.network == "mpi" ? open_ranks(flags.local_device, std::move(options))
          : !board.empty()       ? open_board(board, std::move(options))
@@ -106,21 +97,16 @@ Result<plan::ClusterProfile> measure_board(const PlanFlags& flags) {
 
 Result<emulate::PlanFigures> measure(ClusterAccess& access, Planned& planned, double seconds,
                                      bool strict) {
-  std::optional<ProgressBar> bar;
+  ProgressBar bar("bench");
   return emulate::measure_plans(access, planned, planned.options,
                                 {.seconds = seconds,
                                  .strict = strict,
                                  .progress =
                                      [&](double at) {
-                                       if (!bar)
-                                         bar.emplace("bench", static_cast<size_t>(seconds * 10));
-                                       bar->at(static_cast<size_t>(at * 10));
+                                       bar.of(static_cast<size_t>(at * 10),
+                                              static_cast<size_t>(seconds * 10));
                                      },
-                                 .note =
-                                     [&](const std::string& note) {
-                                       bar.reset();
-                                       std::fprintf(stderr, "%s\n", note.c_str());
-                                     }});
+                                 .note = [&](const std::string& note) { bar.say(note); }});
 }
 
 }  // namespace shoal::cli

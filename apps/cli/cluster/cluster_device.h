@@ -6,13 +6,25 @@
 #include <set>
 #include <vector>
 
+#include "../exit_codes.h"
 #include "../planning.h"
+#include "shoal/config/device_settings.h"
 #include "shoal/device/device.h"
 
 namespace shoal::cli {
 
 // Plans are made as the flags say. The device outlives the executables that it compiled.
 Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags);
+
+// The same if the flags ask for a cluster, or else what computes here.
+inline Result<std::unique_ptr<Device>> open_device(const PlanFlags& flags,
+                                                   const config::DeviceSettings& here) {
+  return flags.is_on_cluster() ? open_cluster_device(flags) : make_device(here);
+}
+// Neither of them could be opened.
+inline Outcome fail_opening(const PlanFlags& flags, const Status& why) {
+  return fail(flags.is_on_cluster() ? exit_of(Doing::kConnect, why) : Exit::kDevice, why);
+}
 
 // Gives each of several clients a worker of the set.
 using PlaceClients = std::function<std::vector<int>(const Graph&, const plan::ClusterProfile&,

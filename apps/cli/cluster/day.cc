@@ -3,11 +3,10 @@
 #include "day.h"
 
 #include <chrono>
-#include <cstdio>
 
 #include "../facts.h"
 #include "../model.h"
-#include "../progress.h"
+#include "shoal/base/progress_bar.h"
 #include "shoal/chaos/day/day.h"
 #include "shoal/passes/passes.h"
 
@@ -31,8 +30,7 @@ Outcome simulate_day(const PlanFlags& plan, const DayFlags& day, unsigned seed, 
                           [&](double part) { progress.at(static_cast<size_t>(part * kMinutes)); }));
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   print_facts(facts_of(report, cluster.workers.size(), spent.count()), json);
-  if (json) return {};
-  for (const std::string& line : lines_of(report, spent.count())) std::printf("%s\n", line.c_str());
+  if (!json) print_lines(lines_of(report, spent.count()));
   return {};
 }
 

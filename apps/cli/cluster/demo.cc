@@ -3,9 +3,9 @@
 #include <cstdio>
 
 #include "../exit_codes.h"
-#include "../table.h"
 #include "cluster_access.h"
 #include "cluster_bench.h"
+#include "shoal/base/table.h"
 
 namespace shoal::cli {
 namespace {

@@ -7,11 +7,11 @@
 #include "../cluster_flags.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/process_stop.h"
+#include "shoal/base/stop_signals.h"
 #include "shoal/base/temporary_folder.h"
 #include "shoal/cluster/local_workers.h"
 #include "shoal/emulate/dilation.h"
 #include "shoal/emulate/settings.h"
-#include "stop_signals.h"
 
 namespace shoal::cli {
 namespace {

@@ -6,11 +6,11 @@
 #include "../exit_codes.h"
 #include "../facts.h"
 #include "shoal/base/notification.h"
+#include "shoal/base/stop_signals.h"
 #include "shoal/cluster/invite.h"
 #include "shoal/cluster/member_facts.h"
 #include "shoal/net/tls/membership.h"
 #include "shoal/net/tls/tls.h"
-#include "stop_signals.h"
 
 namespace shoal::cli {
 namespace {

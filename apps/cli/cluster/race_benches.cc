@@ -1,7 +1,7 @@
 // The benches of other things than one plan: a deployment beside requests, stragglers, checks, and
 // streams.
 #include "../exit_codes.h"
-#include "../print_found.h"
+#include "../facts.h"
 #include "cluster_access.h"
 #include "cluster_bench.h"
 #include "shoal/cluster/race_facts.h"

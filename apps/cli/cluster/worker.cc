@@ -1,23 +1,22 @@
 // shoal worker: lends this device to a cluster.
-#include <unistd.h>
-
-#include <array>
 #include <cstdio>
+#include <iostream>
 
 #include "../cli.h"
 #include "../exit_codes.h"
 #include "../model.h"
 #include "emulation_flags.h"
+#include "shoal/base/machine.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/printable.h"
+#include "shoal/base/stop_signals.h"
 #include "shoal/base/supervisor.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/data/dataset.h"
 #include "shoal/emulate/worker_service.h"
 #include "shoal/federated_cluster/client_session.h"
+#include "shoal/net/enrol/token_source.h"
 #include "shoal/net/enrol/worker_membership.h"
-#include "stop_signals.h"
-#include "token_flags.h"
 
 namespace shoal::cli {
 namespace {
@@ -32,7 +31,7 @@ When it is ready it prints one line: ready NAME ADDRESS. Ctrl-C or SIGTERM ends 
 
 struct Flags {
   std::string listen = "127.0.0.1:7070";
-  TokenFlags token;
+  net::TokenSource token;
   std::string name;
   std::string folder = cluster::default_worker_folder().string();
   emulate::WorkerServiceOptions service;
@@ -44,16 +43,11 @@ struct Flags {
   EmulationFlags emulation;
 };
 
-std::string host_name() {
-  std::array<char, 64> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "worker";
-}
-
 // Writes one line to stderr, for journald. Line breaks in texts of peers are made printable.
 void log_line(const std::string& line) { std::fprintf(stderr, "%s\n", printable(line).c_str()); }
 
 Result<std::shared_ptr<net::Membership>> membership_of(const Flags& flags) {
-  SHOAL_ASSIGN(const std::string token, flags.token.read());
+  SHOAL_ASSIGN(const std::string token, flags.token.read(std::cin, log_line));
   return net::open_worker_membership({.folder = flags.folder,
                                       .token = token,
                                       .name = flags.name.empty() ? host_name() : flags.name,
@@ -83,12 +77,11 @@ Outcome serve(const Flags& flags) {
   use_one_malloc_arena();
   Notification stop;
   const StopSignals signals([&] { stop.notify(); });
-  const auto membership = membership_of(flags);
-  if (!membership.ok()) return fail(Doing::kTalk, membership.status());
+  SHOAL_OR_EXIT(const auto membership, Doing::kTalk, membership_of(flags));
   SHOAL_OR_EXIT(auto options, Exit::kUsage, options_of(flags));
   options.lost = [&] { stop.notify(); };  // the service manager restarts it
   SHOAL_OR_EXIT(const auto service, Exit::kUsage,
-                emulate::WorkerService::make(*membership, std::move(options)));
+                emulate::WorkerService::make(membership, std::move(options)));
   SHOAL_OR_EXIT(const std::string address, Exit::kNetwork, service->listen(flags.listen));
   if (const Status served = service->serve(); !served.ok()) return fail(Exit::kResources, served);
   std::printf("ready %s %s\n", service->name().c_str(), address.c_str());
@@ -105,21 +98,11 @@ void add_worker(Command& app, Action& action) {
   const auto [command, flags] =
       add_command(app, action, "worker", "Lend this device to a cluster", kExamples, serve);
   command.add_setting("--listen", flags.listen, "Where to serve: INTERFACE:PORT; port 0: any");
-  flags.token.add_to(command);
+  command.add(settings_of(flags.token));
   command.add_option("--name", flags.name, "The name to join by; without: the host's");
   command.add_setting("--dir", flags.folder, "Where this worker keeps who it is");
   add_device_to(command, flags.service.device, "What computes");
-  command.add_option("--threads", flags.service.threads, "Threads to use; 0: one per core",
-                     in_range(0, 1024));
-  command.add_setting("--memory", flags.service.memory_mb,
-                      "Megabytes for weights and plans at most; 0: half of this machine's",
-                      in_range(0, 1 << 24));
-  command.add_option("--speed", flags.service.speed, "Be as slow as this part of one core: 0.25",
-                     in_range(0.001, 1.0));
-  command.add_option("--store", flags.service.store,
-                     "Keep weights in this folder, for when the worker is started again");
-  command.add_setting("--quota", flags.service.quota_mb,
-                      "Megabytes of weights in that folder at most", in_range(0, 1 << 24));
+  command.add(settings_of(flags.service));
   Option* data = command.add_option(
       "--data", flags.data, "Let coordinators learn from this folder, whose examples stay here");
   Option* format = command.add_option("--format", flags.format, "Of it: idx, cifar, npy or folder",

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "../exit_codes.h"
-#include "../print_found.h"
+#include "../facts.h"
 #include "shoal/base/atomic_file.h"
 
 namespace shoal::cli {

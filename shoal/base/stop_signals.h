@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-namespace shoal::cli {
+namespace shoal {
 
 class StopSignals {
  public:
@@ -23,4 +23,4 @@ class StopSignals {
   std::thread thread_;
 };
 
-}  // namespace shoal::cli
+}  // namespace shoal

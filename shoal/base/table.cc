@@ -1,5 +1,5 @@
 // Tables on stdout. A column is aligned to the right if all of its cells are numbers or empty.
-#include "table.h"
+#include "shoal/base/table.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace shoal::cli {
+namespace shoal {
 namespace {
 
 // Columns, not bytes: UTF-8 continuation bytes take no room.
@@ -66,4 +66,22 @@ void Table::print() const {
   for (size_t i = 1; i < all.size(); ++i) std::printf("%s\n", all[i].c_str());
 }
 
-}  // namespace shoal::cli
+Table table_of(const std::vector<Facts>& rows, std::vector<std::string> columns) {
+  if (!rows.empty()) {
+    columns.clear();
+    for (const Fact& fact : rows[0]) {
+      if (!fact.column.empty()) columns.push_back(fact.column);
+    }
+  }
+  Table table(std::move(columns));
+  for (const Facts& row : rows) {
+    std::vector<std::string> cells;
+    for (const Fact& fact : row) {
+      if (!fact.column.empty()) cells.push_back(fact.cell);
+    }
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace shoal

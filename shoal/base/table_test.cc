@@ -1,10 +1,8 @@
-#include "apps/cli/table.h"
+#include "shoal/base/table.h"
 
 #include <gtest/gtest.h>
 
-#include "apps/cli/facts.h"
-
-namespace shoal::cli {
+namespace shoal {
 namespace {
 
 std::string printed(const Table& table) {
@@ -63,22 +61,19 @@ TEST(Table, HasNoColourInAFile) {
   testing::internal::GetCapturedStdout();
 }
 
-TEST(Facts, AreARowForPeopleAndAnObjectForScripts) {
-  const std::vector<Fact> facts = {
-      {"name", "net", "model"},     {"runs", 3, "runs"}, counted("bytes", 1234567, "bytes"),
-      {"ms", 1.25, "ms", 1, " ms"}, {"hash", "ab"},      {"equal", true, "weights", "same"}};
-  const auto shown = [&](bool json) {
-    testing::internal::CaptureStdout();
-    print_facts(facts, json);
-    return testing::internal::GetCapturedStdout();
-  };
-  EXPECT_EQ(shown(false),
+TEST(Table, OfFactsHasThoseWithColumns) {
+  const Facts facts = {
+      {"name", "net", "model", "net"}, {"runs", 3, "runs"}, counted("bytes", 1234567, "bytes"),
+      {"ms", 1.25, "ms", 1, " ms"},    {"hash", "ab"},      {"equal", true, "weights", "same"}};
+  EXPECT_EQ(printed(table_of({facts})),
             "model  runs      bytes      ms  weights\n"
             "net       3  1,234,567  1.2 ms  same\n");
-  EXPECT_EQ(shown(true),
-            R"({"bytes":1234567,"equal":true,"hash":"ab","ms":1.25,"name":"net","runs":3})"
-            "\n");
+}
+
+TEST(Table, OfNoFactsHasTheColumnsThatAreGiven) {
+  EXPECT_EQ(printed(table_of({}, {"a", "b"})), "a  b\n");
+  EXPECT_EQ(printed(table_of({{shown("c", "1")}}, {"a", "b"})), "c\n1\n");
 }
 
 }  // namespace
-}  // namespace shoal::cli
+}  // namespace shoal

@@ -1,8 +1,8 @@
-#include "apps/cli/progress.h"
+#include "shoal/base/progress_bar.h"
 
 #include <gtest/gtest.h>
 
-namespace shoal::cli {
+namespace shoal {
 namespace {
 
 TEST(Progress, SaysWhatIsDoneAndWhatIsLeft) {
@@ -14,13 +14,15 @@ TEST(Progress, IsCompleteWhenMoreIsDoneThanWasPlanned) {
   EXPECT_EQ(progress_text(9, 4, "", 2), "[########################] 4/4, 0 s left");
 }
 
-TEST(Progress, LeavesOutWhatTheScreenHasNoRoomFor) {
-  using Lines = std::vector<std::string>;
-  const Lines lines = {"head", "a", "b", "c"};
-  EXPECT_EQ(fitting(lines, 6), lines);  // with the line above, and one to spare
-  EXPECT_EQ(fitting(lines, 5), (Lines{"head", "a", "and 2 more"}));
-  EXPECT_EQ(fitting(lines, 1), Lines{});
+TEST(Progress, SaysLinesOnAnyStderr) {
+  testing::internal::CaptureStderr();
+  ProgressBar bar("work");
+  bar.of(1, 2);
+  bar.at(2, "note", {"below"});
+  bar.say("a line");
+  bar.end();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "a line\n");
 }
 
 }  // namespace
-}  // namespace shoal::cli
+}  // namespace shoal

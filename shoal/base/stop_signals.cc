@@ -1,6 +1,6 @@
 // Signals as events. They are blocked in all threads and taken by sigwait(3) on one, so that `stop`
 // may do what no signal handler may: lock, allocate, log.
-#include "stop_signals.h"
+#include "shoal/base/stop_signals.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <csignal>
 #include <utility>
 
-namespace shoal::cli {
+namespace shoal {
 namespace {
 
 sigset_t stopping() {
@@ -46,4 +46,4 @@ void StopSignals::watch() {
   }
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal
