@@ -69,7 +69,8 @@ struct Learning {
 Result<double> ideal_ms(const Learning& learning) {
   SHOAL_ASSIGN(const LoadedGraph one, learning.without_outliers(learning.given, kAlmostAll)(1));
   SHOAL_ASSIGN(const Graph graph, passes::optimize(one.graph));
-  SHOAL_ASSIGN(const auto plans, plan::make_plans(graph, learning.task.cluster));
+  SHOAL_ASSIGN(const auto plans,
+               plan::make_plans(graph, learning.task.cluster, {.wire = learning.task.wire}));
   return 1e3 * plans[0].timeline.seconds;
 }
 
