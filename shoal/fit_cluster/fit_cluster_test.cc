@@ -76,7 +76,7 @@ TEST_F(Fitting, JudgesMessagesThatAreFastEnough) {
   const auto met = fitted(how);
   ASSERT_TRUE(met.ok()) << met.status().message();
   EXPECT_TRUE(met->met());
-  EXPECT_EQ(met->attempts.size(), 3u);
+  ASSERT_EQ(met->attempts.size(), 3u);
   EXPECT_NEAR(met->attempts[2].top1.value(), met->top1_before, 10);
   EXPECT_TRUE(open_model(out_.string()).ok());
 }
