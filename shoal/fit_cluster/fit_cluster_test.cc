@@ -25,7 +25,7 @@ class Fitting : public shrink::Shrinking {
   Result<FitResult> fitted(const FitOptions& how) {
     return fit({*device_, *device_}, model_, data_, how);
   }
-  const plan::WireOptions wide_;  // messages stay as they are
+  const plan::WireOptions wide_ = {};  // messages stay as they are
 
   static std::string names_of(const FitResult& result) {
     std::string names;

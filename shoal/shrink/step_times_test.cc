@@ -196,7 +196,7 @@ TEST(TimerByPlan, KnowsHowMessagesTravel) {
   wire.largest[whole[whole.inputs()[0]].name] = 1;
   for (const Node& node : whole.nodes()) wire.largest[whole[node.outputs[0]].name] = 1;
   const StepTimer plain = timer_by_plan(cluster), rounded = timer_by_plan(cluster, wire);
-  for (const uint64_t seed : {1, 2, 3, 4, 5}) {  // three of them are searched for
+  for (uint64_t seed = 1; seed <= 5; ++seed) {  // three of them are searched for
     const Graph narrow =
         *passes::optimize(*compress::remove(one, groups, drawn_units(groups, seed, 1)));
     const auto wide_time = plain(narrow), narrow_time = rounded(narrow);
