@@ -11,9 +11,9 @@
 // errors do not add up. The error on what is looked at never rises.
 //
 // What a least-squares fit cannot explain it leaves out, so that its outputs vary less than y.
-// Where much was removed, that adds up over the layers: the last of them read hardly more than
-// constants, and nothing can be learned from that. RefitOptions::keeps_variance scales each output
-// of W' around its mean to the variance of y, as norms would (REPAIR, Jordan et al. 2023).
+// Where much was removed, that adds up over the layers, and networks with norms put behind such
+// layers were seen to diverge. RefitOptions::keeps_variance scales each output of W' around its
+// mean to the variance of y, as norms would (REPAIR, Jordan et al. 2023).
 #pragma once
 
 #include <map>
