@@ -91,8 +91,9 @@ Result<Weights> weights_of_branches(Device& device, const NetworkForBatch& netwo
   std::vector<Weights> refits;
   for (size_t i = 0; i < options.widths.size(); ++i) {
     const std::vector<size_t> units = units_without(groups, options, i);
-    SHOAL_ASSIGN(const shrink::RefittedLearner refitted,
-                 shrink::refitted(device, {network}, units, examples, recipe));
+    SHOAL_ASSIGN(
+        const shrink::RefittedLearner refitted,
+        shrink::refitted(device, {network}, units, examples, recipe, {.keeps_variance = true}));
     SHOAL_ASSIGN(const LoadedGraph narrow, refitted.learner.network(1));
     refits.push_back(weights_of(narrow.graph));
     for (const auto& [name, tensor] : refits.back()) {

@@ -9,6 +9,7 @@
 
 #include "shoal/passes/passes.h"
 #include "shoal/plan/search/branches.h"
+#include "shoal/plan/search/plan_recipe.h"
 #include "shoal/train/initial_weights.h"
 
 namespace shoal::branch {
@@ -113,9 +114,14 @@ Result<std::vector<double>> widths_for(const Graph& graph, const plan::ClusterPr
 }
 
 Result<std::optional<plan::Prediction>> plan_of(const Graph& branched,
-                                                const plan::ClusterProfile& cluster) {
+                                                const plan::ClusterProfile& cluster,
+                                                const plan::WireOptions& wire) {
   SHOAL_ASSIGN(const Graph optimised, as_learned(branched));
-  return planned(optimised, cluster);
+  SHOAL_ASSIGN(std::optional<plan::Prediction> made, planned(optimised, cluster));
+  if (made && wire.smallest != plan::WireFormat::kF32) {
+    SHOAL_ASSIGN(made, plan::with_narrow_wire(*made, cluster, wire));
+  }
+  return made;
 }
 
 Result<Comparison> compare(const Graph& graph, const Graph& branched,

@@ -26,10 +26,12 @@ Result<size_t> fewest_branches(const Graph& graph, const plan::ClusterProfile& c
 Result<std::vector<double>> widths_for(const Graph& graph, const plan::ClusterProfile& cluster,
                                        double fatten);
 
-// Each branch on one worker, as predicted, of a network of branches for one image. Nothing if a
-// worker lacks the memory; kInvalidArgument if passes leave no branches.
+// Each branch on one worker, as predicted, of a network of branches for one image, whose messages
+// are in fewer bytes as `wire` allows. Nothing if a worker lacks the memory; kInvalidArgument if
+// passes leave no branches.
 Result<std::optional<plan::Prediction>> plan_of(const Graph& branched,
-                                                const plan::ClusterProfile& cluster);
+                                                const plan::ClusterProfile& cluster,
+                                                const plan::WireOptions& wire = {});
 
 // Networks on a cluster, as predicted.
 struct Comparison {

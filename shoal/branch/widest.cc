@@ -21,8 +21,9 @@ int64_t macs_of(const Graph& graph) {
 
 class Search {
  public:
-  Search(const Graph& graph, const plan::ClusterProfile& cluster, double seconds)
-      : graph_(graph), cluster_(cluster), seconds_(seconds) {}
+  Search(const Graph& graph, const plan::ClusterProfile& cluster, double seconds,
+         const plan::WireOptions& wire)
+      : graph_(graph), cluster_(cluster), seconds_(seconds), wire_(wire) {}
 
   Result<std::optional<Widest>> run() {
     const size_t workers = plan::count_present(cluster_);
@@ -68,7 +69,7 @@ class Search {
   Result<bool> is_in_time(BranchOptions options, double fatten) {
     options.fatten = fatten;
     SHOAL_ASSIGN(const Branched made, make_branches(graph_, options));
-    auto planned = plan_of(made.graph, cluster_);
+    auto planned = plan_of(made.graph, cluster_, wire_);
     // Branches that are so narrow that some of them are one.
     if (!planned.ok() && planned.status().code() == Code::kInvalidArgument) return false;
     SHOAL_TRY(planned.status());
@@ -99,25 +100,27 @@ class Search {
   const Graph& graph_;
   const plan::ClusterProfile& cluster_;
   const double seconds_;
+  const plan::WireOptions& wire_;
   std::optional<Widest> best_;
 };
 
 }  // namespace
 
 Result<std::optional<Widest>> widest_branches(const Graph& graph,
-                                              const plan::ClusterProfile& cluster, double seconds) {
-  return Search(graph, cluster, seconds).run();
+                                              const plan::ClusterProfile& cluster, double seconds,
+                                              const plan::WireOptions& wire) {
+  return Search(graph, cluster, seconds, wire).run();
 }
 
 Result<std::optional<Widest>> balanced_branches(const Graph& graph, std::span<const size_t> order,
-                                                const plan::ClusterProfile& cluster,
-                                                double seconds) {
+                                                const plan::ClusterProfile& cluster, double seconds,
+                                                const plan::WireOptions& wire) {
   const std::vector<compress::ResidualBlock> blocks = compress::residual_blocks(graph);
   const auto all = static_cast<double>(macs_of(graph));
   double depth = 1, width = 1;  // of the last network that was looked at, as shares of the whole
   const auto without = [&](size_t gone) -> Result<std::optional<Widest>> {
     SHOAL_ASSIGN(const Graph left, compress::without_blocks(graph, blocks, order.first(gone)));
-    SHOAL_ASSIGN(std::optional<Widest> made, widest_branches(left, cluster, seconds));
+    SHOAL_ASSIGN(std::optional<Widest> made, widest_branches(left, cluster, seconds, wire));
     const auto macs = static_cast<double>(macs_of(left));
     depth = macs / all;
     width = 0;

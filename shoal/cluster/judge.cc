@@ -14,6 +14,8 @@
 #include <map>
 #include <set>
 
+#include "shoal/plan/search/wire_inputs.h"
+
 namespace shoal::cluster {
 namespace {
 
@@ -146,7 +148,8 @@ class Trial {
     std::vector<Tensor> inputs, outputs(part.outputs.size());
     for (const plan::Piece& piece : part.inputs) {
       const auto at = std::ranges::find(graph_.inputs(), piece.value) - graph_.inputs().begin();
-      inputs.push_back(crop(request_.inputs[static_cast<size_t>(at)], piece.region));
+      const auto input = static_cast<size_t>(at);
+      inputs.push_back(crop(plan::as_sent(graph_, input, request_.inputs[input]), piece.region));
     }
     SHOAL_TRY(executable->run(inputs, outputs, {}));
     for (size_t i = 0; i < outputs.size(); ++i) {

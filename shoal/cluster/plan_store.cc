@@ -41,6 +41,7 @@ stored::PlanKey key_of(const Graph& graph, const plan::ClusterProfile& cluster,
   key.set_most_nodes(options.most_nodes);
   key.set_wire_error(options.wire.error);
   key.set_wire_smallest(static_cast<uint32_t>(options.wire.smallest));
+  key.set_wire_inputs(options.wire.inputs);
   for (const auto& [value, magnitude] : options.wire.largest) {
     stored::PlanKey::Largest& one = *key.add_wire_largest();
     one.set_value(value);

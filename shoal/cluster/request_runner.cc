@@ -11,6 +11,7 @@
 #include "shoal/cluster/message_io.h"
 #include "shoal/plan/coding/rounding.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/search/wire_inputs.h"
 
 namespace shoal::cluster {
 namespace {
@@ -194,7 +195,7 @@ void RequestRunner::begin(const Attempt& attempt, const std::vector<size_t>& sen
   const bool waits = plan.plan().survives == 0;
   std::map<ValueId, Tensor> whole;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& tensor = inputs[i];
+    const Tensor tensor = plan::as_sent(plan.graph(), i, inputs[i]);
     whole[plan.graph().inputs()[i]] = waits ? tensor : crop(tensor, Region::whole(tensor.shape()));
   }
   for (size_t i : sends) {

@@ -1,6 +1,7 @@
 #include "shoal/compress/refit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -21,7 +22,8 @@ namespace {
 constexpr size_t kMostFeatures = 2304;     // a matrix of 42 MB
 constexpr size_t kSamplesPerFeature = 16;  // fewer fit what is accident
 constexpr size_t kRowsAtOnce = 1024;
-constexpr double kRidge = 1e-6;  // of the energy of a feature
+constexpr double kRidge = 1e-6;    // of the energy of a feature
+constexpr double kMostScale = 16;  // by which the outputs of a fit are made to vary more
 
 constexpr uint64_t kPlaceStream = 0x706c6163;  // "plac": a stream that nothing else draws from
 
@@ -202,7 +204,9 @@ class Fit {
       : layer_(layer),
         weights_(layer.weights()),
         moment_(layer.features(), layer.features()),
-        wanted_(layer.outputs(), layer.features()) {}
+        wanted_(layer.outputs(), layer.features()),
+        sums_(layer.outputs()),
+        squares_(layer.outputs()) {}
 
   void add(const Tensor& x, size_t place, std::span<const float> y) {
     layer_.add_features(x, place, x_);
@@ -211,19 +215,26 @@ class Fit {
   }
 
   // Fails where a value is not finite.
-  Result<Matrix> solve() {
+  Result<Matrix> solve(bool keeps_variance) {
     take_rows();
     Matrix damped = moment_;
     for (size_t j = 0; j < damped.rows(); ++j) {
       damped(j, j) = damped(j, j) > 0 ? damped(j, j) * (1 + kRidge) : 1;
     }
-    SHOAL_ASSIGN(const Matrix change, solved(damped, transposed(wanted_)));
-    const Matrix moved = product(moment_, change);
+    SHOAL_ASSIGN(const Matrix best, solved(damped, transposed(wanted_)));
     Matrix fitted = weights_;
+    for (size_t o = 0; o < fitted.rows(); ++o) {
+      for (size_t j = 0; j < fitted.columns(); ++j) fitted(o, j) += best(j, o);
+    }
+    if (keeps_variance && layer_.has_bias()) vary_as_given(fitted);
+    Matrix change(fitted.columns(), fitted.rows());
+    for (size_t o = 0; o < fitted.rows(); ++o) {
+      for (size_t j = 0; j < fitted.columns(); ++j) change(j, o) = fitted(o, j) - weights_(o, j);
+    }
+    const Matrix moved = product(moment_, change);
     after_ = before_;
     for (size_t o = 0; o < fitted.rows(); ++o) {
       for (size_t j = 0; j < fitted.columns(); ++j) {
-        fitted(o, j) += change(j, o);
         after_ += change(j, o) * (moved(j, o) - 2 * wanted_(o, j));
       }
     }
@@ -235,6 +246,25 @@ class Fit {
   double after() const { return after_; }
 
  private:
+  // Scales each output around its mean. The last feature is always 1, so that its row of the moment
+  // has the sums of all others.
+  void vary_as_given(Matrix& fitted) const {
+    const size_t one = layer_.features() - 1;
+    const double count = moment_(one, one);
+    const Matrix seen = product(moment_, transposed(fitted));
+    for (size_t o = 0; o < fitted.rows(); ++o) {
+      double squares = 0;
+      for (size_t j = 0; j < fitted.columns(); ++j) squares += fitted(o, j) * seen(j, o);
+      const double mean = seen(one, o) / count, wanted_mean = sums_[o] / count;
+      const double variance = squares / count - mean * mean;
+      const double wanted = squares_[o] / count - wanted_mean * wanted_mean;
+      if (!(variance > 0) || !(wanted > 0)) continue;
+      const double scale = std::min(std::sqrt(wanted / variance), kMostScale);
+      for (size_t j = 0; j < one; ++j) fitted(o, j) *= scale;
+      fitted(o, one) = wanted_mean - scale * (mean - fitted(o, one));
+    }
+  }
+
   void take_rows() {
     if (y_.empty()) return;
     const size_t rows = y_.size() / layer_.outputs();
@@ -243,6 +273,11 @@ class Fit {
     const Matrix given = product(x, transposed(weights_));
     for (size_t i = 0; i < rest.elements().size(); ++i) rest.elements()[i] -= given.elements()[i];
     before_ += squared_norm(rest);
+    for (size_t i = 0; i < y_.size(); ++i) {
+      const auto y = static_cast<double>(y_[i]);
+      sums_[i % sums_.size()] += y;
+      squares_[i % sums_.size()] += y * y;
+    }
     add_gram_of_rows(moment_, x_);
     const Matrix more = product(transposed(rest), x);
     for (size_t i = 0; i < more.elements().size(); ++i) wanted_.elements()[i] += more.elements()[i];
@@ -252,16 +287,19 @@ class Fit {
 
   const Layer& layer_;
   const Matrix weights_;
-  Matrix moment_;             // X Xᵀ
-  Matrix wanted_;             // R Xᵀ
-  std::vector<float> x_, y_;  // rows that are not in them yet
+  Matrix moment_;                       // X Xᵀ
+  Matrix wanted_;                       // R Xᵀ
+  std::vector<double> sums_, squares_;  // of Y, by output
+  std::vector<float> x_, y_;            // rows that are not in them yet
   double before_ = 0, after_ = 0;
 };
 
 class Refitter {
  public:
-  Refitter(const Graph& graph, const Narrowing& narrowing, const Graph& smaller)
-      : graph_(graph),
+  Refitter(const Graph& graph, const Narrowing& narrowing, const Graph& smaller,
+           const RefitOptions& options)
+      : options_(options),
+        graph_(graph),
         narrowing_(narrowing),
         smaller_(smaller),
         layers_(layers_of(graph, narrowing, smaller)) {}
@@ -321,8 +359,10 @@ class Refitter {
                 std::span(given.rows).subspan(i * layer.outputs(), layer.outputs()));
       }
     }
-    const Result<Matrix> weights = fit.solve();
-    if (!weights.ok() || !(fit.after() <= fit.before())) {
+    // Nothing fades behind the last layer, and its error is that of the answer.
+    const bool keeps_variance = options_.keeps_variance && number + 1 < layers_.all.size();
+    const Result<Matrix> weights = fit.solve(keeps_variance);
+    if (!weights.ok() || !(keeps_variance || fit.after() <= fit.before())) {
       result.left.push_back(place_of(smaller_, node) + " has no better weights");
       return {};
     }
@@ -334,6 +374,7 @@ class Refitter {
     return constants;
   }
 
+  const RefitOptions& options_;
   const Graph& graph_;
   const Narrowing& narrowing_;
   const Graph& smaller_;
@@ -345,11 +386,12 @@ class Refitter {
 }  // namespace
 
 Result<Refitted> refit(const Graph& graph, const Groups& groups, std::span<const size_t> units,
-                       const CalibrationData& examples, Device& device) {
+                       const CalibrationData& examples, Device& device,
+                       const RefitOptions& options) {
   SHOAL_ASSIGN(const Graph smaller, remove(graph, groups, units));
   Narrowing narrowing(graph);
   for (size_t unit : units) narrowing.drop(groups.units[unit]);
-  Refitter refitter(graph, narrowing, smaller);
+  Refitter refitter(graph, narrowing, smaller, options);
   SHOAL_TRY(refitter.look(examples, device));
   return refitter.run(device);
 }

@@ -9,6 +9,11 @@
 // lambda_j being a small share of the energy of feature j. A bias is the weight of a feature that
 // is always 1. Layers come first to last, each behind those that are refitted already, so that
 // errors do not add up. The error on what is looked at never rises.
+//
+// What a least-squares fit cannot explain it leaves out, so that its outputs vary less than y.
+// Where much was removed, that adds up over the layers, and networks with norms put behind such
+// layers were seen to diverge. RefitOptions::keeps_variance scales each output of W' around its
+// mean to the variance of y, as norms would (REPAIR, Jordan et al. 2023).
 #pragma once
 
 #include <map>
@@ -38,11 +43,19 @@ struct Refitted {
   std::vector<std::string> left;
 };
 
+// How layers are fitted.
+struct RefitOptions {
+  // Each output of a layer that has a bias varies as it did in the whole network, but for those of
+  // the last layer. The error may rise by that.
+  bool keeps_variance = false;
+};
+
 // Looks at places of all examples, whose values must fit into memory. Convolutions of one group,
 // Gemm and MatMul with weights that nobody else reads are refitted; with a bias only if they have
 // one. Fails as remove(), the examples and the device do. REQUIRES: `groups` are those of the
 // graph, and examples have its inputs.
 Result<Refitted> refit(const Graph& graph, const Groups& groups, std::span<const size_t> units,
-                       const CalibrationData& examples, Device& device);
+                       const CalibrationData& examples, Device& device,
+                       const RefitOptions& options = {});
 
 }  // namespace shoal::compress

@@ -123,6 +123,56 @@ output y
   }
 }
 
+// What a fit cannot explain it leaves out, so that layers of a network that lost most of its units
+// would give less and less.
+TEST_F(Refit, KeepsTheVarianceOfOutputs) {
+  std::string text = "input x f32[1,3,6,6]\n";
+  for (int i = 0; i < 4; ++i) {
+    const std::string n = std::to_string(i), from = i == 0 ? "3" : "16";
+    text += "const w" + n + " f32[16," + from + ",3,3] = random(" + std::to_string(i + 1) +
+            ")\nconst b" + n + " f32[16] = random(" + std::to_string(i + 9) + ")\n";
+  }
+  std::string value = "x";
+  for (int i = 0; i < 4; ++i) {
+    const std::string n = std::to_string(i);
+    text += "c" + n + " = Conv(" + value + ", w" + n + ", b" + n + ") pads=[1,1,1,1]\nr" + n +
+            " = Relu(c" + n + ")\n";
+    value = "r" + n;
+  }
+  const Graph graph = parse(text + "output r3\n");
+  const Groups groups = *find_groups(graph);
+  std::vector<size_t> units;
+  for (const Group& group : groups.groups) {
+    for (size_t i = 3; i < group.size(); ++i) units.push_back(group.begin + i);
+  }
+  const Graph smaller = *remove(graph, groups, units);
+  const CalibrationData examples = random_examples(graph, 64);
+  // Of channel 0 of the layer before the last, in the whole network and without units.
+  const auto variance = [&](const Graph& network) {
+    Graph with_more = network;
+    for (const Node& node : network.nodes()) {
+      if (network[node.outputs[0]].name == "c2") with_more.mark_output(node.outputs[0]);
+    }
+    double count = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < examples.count; ++i) {
+      const Tensor y = (*answers(with_more, *examples.at(i), *device_))[1];
+      for (const float element : y.data<float>().first(36)) {
+        const auto x = static_cast<double>(element);
+        count += 1;
+        sum += x;
+        squares += x * x;
+      }
+    }
+    return squares / count - sum / count * (sum / count);
+  };
+  const auto plain = refit(graph, groups, units, examples, *device_);
+  const auto varied = refit(graph, groups, units, examples, *device_, {.keeps_variance = true});
+  ASSERT_TRUE(plain.ok() && varied.ok());
+  const double want = variance(graph);
+  EXPECT_LT(variance(with_weights(smaller, plain->weights)), 0.7 * want);
+  EXPECT_NEAR(variance(with_weights(smaller, varied->weights)), want, 0.2 * want);
+}
+
 // The layer that is refitted gives the answer, at fewer places than samples are wanted: the errors
 // are those of the answers, and no other weights are better.
 TEST_F(Refit, HasTheLeastErrorOfAllWeights) {

@@ -1,16 +1,13 @@
 // A model for several devices: see fit_cluster.h.
 #include "shoal/fit_cluster/fit_cluster.h"
 
-#include <algorithm>
-#include <map>
 #include <utility>
 
-#include "shoal/compress/calibration.h"
 #include "shoal/fit/network.h"
+#include "shoal/fit_cluster/messages.h"
 #include "shoal/fit_cluster/other_networks.h"
 #include "shoal/passes/passes.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/search/plan_recipe.h"
 #include "shoal/plan/search/planner.h"
 #include "shoal/shrink/retrain.h"
 
@@ -18,11 +15,6 @@ namespace shoal::fit_cluster {
 namespace {
 
 using plan::WireFormat;
-
-// The error that rounded messages may have, by the bound that the planner adds up. It is far from
-// what they do to an answer, which is measured.
-constexpr double kAllowedError = 1;
-constexpr size_t kRangeExamples = 32;  // that the ranges of 8-bit messages come from
 
 class Fit {
  public:
@@ -58,14 +50,15 @@ class Fit {
 
   bool cancelled() const { return callbacks_.cancel != nullptr && *callbacks_.cancel; }
 
-  Result<double> top1_of(const fit::NetworkForBatch& network, const fit::TrainingOptions& recipe) {
+  Result<double> top1_of(const fit::NetworkForBatch& network, const Dataset& examples,
+                         const fit::TrainingOptions& recipe) {
     if (cancelled()) return Status(Code::kCancelled, "interrupted");
-    return shrink::top1_of(devices_.learns, network, *data_.test, recipe);
+    return shrink::top1_of(devices_.learns, network, examples, recipe);
   }
 
   Result<double> top1_given() {
     if (!top1_given_) {
-      SHOAL_ASSIGN(top1_given_, top1_of(shrink::as_given(model_), options_.recipe));
+      SHOAL_ASSIGN(top1_given_, top1_of(shrink::as_given(model_), *data_.test, options_.recipe));
     }
     return *top1_given_;
   }
@@ -95,50 +88,77 @@ class Fit {
     return {};
   }
 
-  // The largest magnitude of each value on some examples to learn from.
-  Result<std::map<std::string, float, std::less<>>> ranges() {
-    std::map<std::string, float, std::less<>> largest;
-    const Batches::Prepare prepare = fit::images_for(graph_, options_.recipe.preprocess);
-    const Dataset& examples = *data_.data.training;
-    for (size_t i = 0; i < std::min(kRangeExamples, examples.size()); ++i) {
-      SHOAL_ASSIGN(const Example example, examples.at(i));
-      SHOAL_ASSIGN(const Tensor input, prepare(example.image));
-      SHOAL_ASSIGN(const auto seen,
-                   compress::largest_magnitudes(graph_, devices_.learns, std::span(&input, 1)));
-      for (const auto& [name, magnitude] : seen) {
-        float& kept = largest[name];
-        kept = std::max(kept, magnitude);
-      }
-    }
-    return largest;
+  Result<plan::WireOptions> messages_in(WireFormat format, const Graph& graph) {
+    return fit_cluster::messages_in(format, graph, devices_.learns, *data_.data.training,
+                                    options_.recipe);
   }
 
-  // The rounding is in the graph of the plan, so that its accuracy can be measured here.
-  Status try_messages(WireFormat format) {
-    plan::PlanOptions how;
-    how.wire = {.smallest = format, .error = kAllowedError};
-    if (format == WireFormat::kI8) {
-      SHOAL_ASSIGN(how.wire.largest, ranges());
-    }
-    SHOAL_ASSIGN(std::vector<plan::Prediction> plans,
-                 plan::make_narrow_plans(graph_, cluster_, how, plans_));
-    plans.push_back(plans_[0]);  // where no message can be rounded
-    const plan::Prediction& best = *std::ranges::min_element(
-        plans, {}, [](const plan::Prediction& made) { return made.timeline.seconds; });
-    Attempt& attempt = add(std::string(plan::name_of(format)) + " messages", best);
-    if (!attempt.fast_enough) return {};  // no need to judge it
-    const auto rounded = [&](int64_t) -> Result<LoadedGraph> {
-      LoadedGraph loaded{.graph = best.graph(), .outputs = {}};
-      for (const ValueId output : loaded.graph.outputs()) {
-        loaded.outputs.push_back(loaded.graph[output].name);
-      }
-      return loaded;
-    };
+  // The accuracy of a plan with rounded messages.
+  Result<double> top1_rounded(const plan::Prediction& made, const Dataset& examples) {
     fit::TrainingOptions one = options_.recipe;
     one.batch = 1;
-    SHOAL_ASSIGN(const double top1, top1_of(rounded, one));
+    return top1_of(as_planned(made), examples, one);
+  }
+
+  Status try_messages(WireFormat format) {
+    SHOAL_ASSIGN(const plan::WireOptions wire, messages_in(format, graph_));
+    SHOAL_ASSIGN(const std::optional<plan::Prediction> narrow,
+                 faster_by_messages(graph_, cluster_, wire, plans_));
+    Attempt& attempt =
+        add(std::string(plan::name_of(format)) + " messages", narrow ? *narrow : plans_[0]);
+    if (!attempt.fast_enough || !narrow) return {};  // no need to judge it
+    SHOAL_ASSIGN(const double top1, top1_rounded(*narrow, *data_.test));
     SHOAL_ASSIGN(const double before, top1_given());
     judge(attempt, top1, before);
+    return {};
+  }
+
+  // The messages that other networks may be planned with: in the fewest bytes with which held-out
+  // examples, for they choose, lose no more of the given network's accuracy than allowed.
+  Status choose_messages() {
+    if (wire_) return {};
+    wire_.emplace();
+    if (!options_.ways.contains(Way::kMessages)) return {};
+    const Dataset& examples = *data_.data.held_out;
+    std::optional<double> given;
+    for (const WireFormat format : {WireFormat::kI8, WireFormat::kF16}) {
+      SHOAL_ASSIGN(plan::WireOptions wire, messages_in(format, graph_));
+      SHOAL_ASSIGN(const std::optional<plan::Prediction> narrow,
+                   faster_by_messages(graph_, cluster_, wire, plans_));
+      if (!narrow) continue;
+      if (!given) {
+        SHOAL_ASSIGN(given, top1_of(shrink::as_given(model_), examples, options_.recipe));
+      }
+      SHOAL_ASSIGN(const double top1, top1_rounded(*narrow, examples));
+      if (*given - top1 > options_.max_drop) continue;
+      wire_ = std::move(wire);
+      return {};
+    }
+    return {};
+  }
+
+  // The plan of a network that has learned, with rounded messages only if they make it fast enough
+  // and cost no more than allowed.
+  Status add_planned(Way way, const OtherNetwork& made) {
+    const auto add_one = [&](const std::string& name, const plan::Prediction& best, double top1) {
+      Attempt& attempt = add(name, best);
+      attempt.macs = made.macs;
+      attempt.top1_control = made.top1_control;
+      judge(attempt, top1, made.top1_control);
+    };
+    const std::string name(name_of(way));
+    const double plain_ms = 1e3 * made.plans[0].timeline.seconds;
+    std::optional<plan::Prediction> narrow;
+    if (plain_ms > result_.target_ms && wire_->smallest != WireFormat::kF32) {
+      SHOAL_ASSIGN(const plan::WireOptions wire, messages_in(wire_->smallest, made.graph));
+      SHOAL_ASSIGN(narrow, faster_by_messages(made.graph, cluster_, wire, made.plans));
+    }
+    if (!narrow) {
+      add_one(name, made.plans[0], made.top1);
+      return {};
+    }
+    SHOAL_ASSIGN(const double top1, top1_rounded(*narrow, *data_.test));
+    add_one(name + ", " + std::string(plan::name_of(wire_->smallest)) + " messages", *narrow, top1);
     return {};
   }
 
@@ -147,20 +167,18 @@ class Fit {
   Status try_network(Way way, Result<OtherNetwork> (*make)(const Task&)) {
     note("nothing is fast enough yet: tries " + std::string(name_of(way)));
     const std::filesystem::path part = std::filesystem::path(options_.out) += ".part";
+    SHOAL_TRY(choose_messages());
     SHOAL_ASSIGN(const OtherNetwork made, make({devices_, model_, data_, options_, cluster_,
-                                                callbacks_, result_.target_ms, part}));
-    if (!made.best) {
+                                                callbacks_, *wire_, result_.target_ms, part}));
+    if (made.plans.empty()) {
       Attempt& attempt = result_.attempts.emplace_back();
       attempt.name = name_of(way);
       attempt.note = made.why_not;
       return {};
     }
-    Attempt& attempt = add(std::string(name_of(way)), *made.best);
-    attempt.macs = made.macs;
-    attempt.top1_control = made.top1_control;
-    judge(attempt, made.top1, made.top1_control);
+    SHOAL_TRY(add_planned(way, made));
     std::error_code error;
-    if (attempt.meets()) {
+    if (result_.met()) {
       std::filesystem::rename(part, options_.out, error);
     } else {
       std::filesystem::remove(part, error);
@@ -175,10 +193,11 @@ class Fit {
   const FitOptions& options_;
   const shrink::ShrinkCallbacks& callbacks_;
   plan::ClusterProfile cluster_;
-  Graph graph_;                          // of the model as given, for one image
-  int64_t macs_ = 0;                     // of it
-  std::vector<plan::Prediction> plans_;  // for it, the best first
-  std::optional<double> top1_given_;     // of the model as given, once that is known
+  Graph graph_;                            // of the model as given, for one image
+  int64_t macs_ = 0;                       // of it
+  std::vector<plan::Prediction> plans_;    // for it, the best first
+  std::optional<plan::WireOptions> wire_;  // of messages of other networks, once they are tried
+  std::optional<double> top1_given_;       // of the model as given, once that is known
   FitResult result_;
 };
 

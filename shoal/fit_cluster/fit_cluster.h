@@ -12,11 +12,13 @@
 //   SHOAL_ASSIGN(const fit_cluster::FitResult result,
 //                fit_cluster::fit({*device, *device}, model, data, options));
 //
-// The attempts, in order: the best plan as it is; messages in 16 and in 8 bits; a smaller network,
-// whose units go where the plan waits (shrink/step_times.h); fully connected layers that learn to
-// fall into blocks (plan/sparse); narrow branches that exchange nothing, as wide as the time allows
-// (branch/widest.h). Times are those of plans in virtual time. Test
-// examples judge every attempt, and choose none of its parts.
+// The attempts, in order: the best plan as it is; messages in 16 and in 8 bits, the image among
+// them; a smaller network, whose units go where the plan waits (shrink/step_times.h); fully
+// connected layers that learn to fall into blocks (plan/sparse); narrow branches that exchange
+// nothing, as wide as the time allows (branch/widest.h). Attempts add up: where messages are tried,
+// other networks are made for, planned and judged with messages in the fewest bytes that the given
+// one bears. Times are those of plans in virtual time. Test examples judge every attempt, and
+// choose none of its parts.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +62,8 @@ Status check(const FitOptions& options);
 
 // What was tried.
 struct Attempt {
-  std::string name;                 // "plan", "f16 messages", "int8 messages", name_of(Way)
+  // "plan", "f16 messages", "int8 messages", name_of(Way), or "branches, int8 messages"
+  std::string name;
   double ms = 0;                    // of a request, by the best plan for it
   double bytes = 0;                 // that travel for a request
   int64_t macs = 0;                 // of the network, for one image

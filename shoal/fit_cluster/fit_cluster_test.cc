@@ -1,8 +1,11 @@
 #include "shoal/fit_cluster/fit_cluster.h"
 
+#include <algorithm>
 #include <filesystem>
 
+#include "shoal/base/random.h"
 #include "shoal/fit_cluster/other_networks.h"
+#include "shoal/ops/ops.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/shrink/testing.h"
 
@@ -22,6 +25,8 @@ class Fitting : public shrink::Shrinking {
   Result<FitResult> fitted(const FitOptions& how) {
     return fit({*device_, *device_}, model_, data_, how);
   }
+  const plan::WireOptions wide_ = {};  // messages stay as they are
+
   static std::string names_of(const FitResult& result) {
     std::string names;
     for (const Attempt& attempt : result.attempts) names += attempt.name + "; ";
@@ -51,6 +56,54 @@ TEST_F(Fitting, MakesTheNetworkSmallerAtLast) {
   EXPECT_TRUE(result->attempts.back().top1.has_value());
 }
 
+// The image is a message, too: what travels in a byte is there earlier.
+TEST_F(Fitting, JudgesMessagesThatAreFastEnough) {
+  FitOptions how = fit_options();
+  how.cluster = "2xnexus5/wifi-43.8";
+  how.ways = {Way::kMessages};
+  how.time = {.ms = 1e-12};
+  const auto tried = fitted(how);
+  ASSERT_TRUE(tried.ok()) << tried.status().message();
+  ASSERT_EQ(names_of(*tried), "plan; f16 messages; int8 messages; ");
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(tried->attempts[i].top1.has_value(), i == 0);
+    if (i > 0) {
+      EXPECT_LT(tried->attempts[i].ms, tried->attempts[i - 1].ms);
+      EXPECT_LT(tried->attempts[i].bytes, tried->attempts[i - 1].bytes);
+    }
+  }
+  how.time = {.ms = tried->attempts[2].ms};
+  const auto met = fitted(how);
+  ASSERT_TRUE(met.ok()) << met.status().message();
+  EXPECT_TRUE(met->met());
+  ASSERT_EQ(met->attempts.size(), 3u);
+  EXPECT_NEAR(met->attempts[2].top1.value(), met->top1_before, 10);
+  EXPECT_TRUE(open_model(out_.string()).ok());
+}
+
+// What neither messages nor a smaller network reaches alone.
+TEST_F(Fitting, MakesTheNetworkSmallerForMessagesOfFewerBytes) {
+  FitOptions how = fit_options();
+  how.cluster = "2xnexus5/wifi-43.8";
+  how.ways = {Way::kMessages};
+  how.time = {.ms = 1e-12};
+  const auto messages = fitted(how);
+  ASSERT_TRUE(messages.ok()) << messages.status().message();
+  constexpr double kLess = 1e-4;  // milliseconds: some of the units
+  how.time = {.ms = messages->attempts.back().ms - kLess};
+  how.ways = {Way::kSmaller};
+  const auto alone = fitted(how);
+  ASSERT_TRUE(alone.ok()) << alone.status().message();
+  EXPECT_FALSE(alone->met());
+  how.ways = {Way::kMessages, Way::kSmaller};
+  const auto both = fitted(how);
+  ASSERT_TRUE(both.ok()) << both.status().message();
+  EXPECT_EQ(names_of(*both), "plan; f16 messages; int8 messages; smaller network, int8 messages; ");
+  EXPECT_TRUE(both->met());
+  EXPECT_LT(both->attempts.back().macs, both->attempts[0].macs);
+  EXPECT_TRUE(both->attempts.back().top1_control.has_value());
+}
+
 TEST_F(Fitting, TriesOnlyWhatItIsToldTo) {
   FitOptions how = fit_options();
   how.cluster = "2xpi4/gigabit";
@@ -72,15 +125,65 @@ TEST_F(Fitting, LetsBranchesLearn) {
   const shrink::ShrinkCallbacks callbacks{.on_step = [&](const shrink::ShrinkStep& step) {
     if (networks.empty() || networks.back() != step.network) networks.emplace_back(step.network);
   }};
-  const auto made =
-      network_of_branches({devices, model_, data_, how, cluster, callbacks, /*ms=*/1000, out_});
+  const auto made = network_of_branches(
+      {devices, model_, data_, how, cluster, callbacks, wide_, /*ms=*/1000, out_});
   ASSERT_TRUE(made.ok()) << made.status().message();
-  ASSERT_TRUE(made->best) << made->why_not;
+  ASSERT_FALSE(made->plans.empty()) << made->why_not;
   EXPECT_EQ(networks, (std::vector<std::string>{"dense control", "branches"}));
   EXPECT_GE(made->macs, 16 * 8 + 8 * 4);
   EXPECT_GT(made->top1, 90);
   EXPECT_GT(made->top1_control, 90);
   EXPECT_TRUE(open_model(out_.string()).ok());
+}
+
+// x [1, 1, 4, 4] -> Flatten -> fc1, which is worth a message -> Relu -> fc2 [1, 4].
+Graph wide_network() {
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 1, 4, 4}});
+  x = *graph.add(ops::flatten, {x}, {{"axis", int64_t{1}}});
+  const auto add_layer = [&](const std::string& name, int64_t outputs, int64_t inputs) {
+    Tensor weight({DType::kF32, {outputs, inputs}});
+    fill_normal(weight.data<float>(), RandomStream(7, static_cast<uint64_t>(outputs)), 0.1);
+    const ValueId bias = graph.add_constant(name + ".bias", Tensor({DType::kF32, {outputs}}));
+    x = *graph.add(ops::gemm, {x, graph.add_constant(name + ".weight", weight), bias},
+                   {{"transB", int64_t{1}}});
+  };
+  add_layer("fc1", 256, 16);
+  x = *graph.add(ops::relu, {x});
+  add_layer("fc2", 4, 256);
+  graph.mark_output(x);
+  return graph;
+}
+
+TEST_F(Fitting, LetsClustersLearn) {
+  const FitOptions how = fit_options();
+  const plan::ClusterProfile cluster = *plan::find_cluster("2xpi4/gigabit");
+  const shrink::ShrinkDevices devices{*device_, *device_};
+  const Model model = shrink::model_of(wide_network());
+  std::vector<std::string> networks;
+  const shrink::ShrinkCallbacks callbacks{.on_step = [&](const shrink::ShrinkStep& step) {
+    if (networks.empty() || networks.back() != step.network) networks.emplace_back(step.network);
+  }};
+  Task task{devices, model, data_, how, cluster, callbacks, wide_, /*ms=*/1000, out_};
+  const auto made = network_of_clusters(task);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  ASSERT_FALSE(made->plans.empty()) << made->why_not;
+  EXPECT_EQ(networks, (std::vector<std::string>{"dense control", "sparse clusters"}));
+  EXPECT_GT(made->top1, 90);
+  EXPECT_GT(made->top1_control, 90);
+  // Any accuracy may be lost here, so that nearly all outliers go: half of the weights.
+  const Model written = *open_model(out_.string());
+  const LoadedGraph loaded = *written.graph();
+  for (const ValueId id : loaded.graph.nodes()[1].inputs) {
+    const Value& value = loaded.graph[id];
+    if (!value.constant || value.constant->count() != 16 * 256) continue;
+    const auto zeros = std::ranges::count(value.constant->data<float>(), 0.F);
+    EXPECT_NEAR(static_cast<double>(zeros), 16 * 128, 256);
+  }
+  task.ms = 1e-9;
+  const auto none = network_of_clusters(task);
+  ASSERT_TRUE(none.ok()) << none.status().message();
+  EXPECT_TRUE(none->why_not.starts_with("perfect blocks would take ")) << none->why_not;
 }
 
 TEST_F(Fitting, SaysWhyAWayIsNone) {

@@ -11,12 +11,25 @@
 namespace shoal::fit_cluster {
 namespace {
 
+// Messages of branches, whose values have names of their own: the image, of the known range, is
+// nearly all that travels.
+plan::WireOptions messages_of_branches(const Task& task, const Graph& given) {
+  plan::WireOptions wire = task.wire;
+  wire.largest.clear();
+  for (const ValueId input : given.inputs()) {
+    const auto range = task.wire.largest.find(given[input].name);
+    if (range != task.wire.largest.end()) wire.largest.insert(*range);
+  }
+  return wire;
+}
+
 // What the branches are, before anything learns. Held-out examples say which blocks are missed
 // least.
 Result<std::optional<branch::Widest>> choose(const Task& task, const fit::NetworkForBatch& given) {
   SHOAL_ASSIGN(const LoadedGraph one, given(1));
+  const plan::WireOptions wire = messages_of_branches(task, one.graph);
   if (task.options.keeps_depth) {
-    return branch::widest_branches(one.graph, task.cluster, task.ms / 1e3);
+    return branch::widest_branches(one.graph, task.cluster, task.ms / 1e3, wire);
   }
   shrink::ShrinkOptions how;
   how.recipe = task.options.recipe;
@@ -27,7 +40,7 @@ Result<std::optional<branch::Widest>> choose(const Task& task, const fit::Networ
                                        .data = task.data.data,
                                        .options = how,
                                        .callbacks = {.cancel = task.callbacks.cancel}}));
-  return branch::balanced_branches(one.graph, order, task.cluster, task.ms / 1e3);
+  return branch::balanced_branches(one.graph, order, task.cluster, task.ms / 1e3, wire);
 }
 
 Result<branch::LearnResult> learn(const Task& task, const branch::Widest& chosen) {

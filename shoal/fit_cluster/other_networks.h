@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/fit_cluster/fit_cluster.h"
@@ -21,15 +22,17 @@ struct Task {
   const FitOptions& options;
   const plan::ClusterProfile& cluster;
   const shrink::ShrinkCallbacks& callbacks;
+  const plan::WireOptions& wire;   // how messages may travel, with the ranges of the given network
   double ms = 0;                   // that a request may take
   std::filesystem::path out = {};  // where the network goes
 };
 
 // A network that has learned, in Task::out; or why there is none.
 struct OtherNetwork {
-  std::optional<plan::Prediction> best = {};  // its plan
-  double top1 = 0, top1_control = 0;          // on the test examples
-  int64_t macs = 0;                           // for one image
+  Graph graph = {};                          // for one image, as plans see it
+  std::vector<plan::Prediction> plans = {};  // without rounded messages, the best first
+  double top1 = 0, top1_control = 0;         // on the test examples
+  int64_t macs = 0;                          // for one image
   std::string why_not = {};
 };
 
@@ -42,7 +45,7 @@ Result<OtherNetwork> network_of_clusters(const Task& task);
 // Narrow branches, one for each worker, which exchange nothing: as wide as the time allows.
 Result<OtherNetwork> network_of_branches(const Task& task);
 
-// The network in a file, with its best plan: what all of these end with.
+// The network in a file, with its plans: what all of these end with.
 Result<OtherNetwork> planned_file(const std::filesystem::path& file,
                                   const plan::ClusterProfile& cluster);
 

@@ -1,4 +1,5 @@
-#include <utility>
+#include <memory>
+#include <string>
 
 #include "shoal/fit/network.h"
 #include "shoal/fit_cluster/other_networks.h"
@@ -10,10 +11,10 @@ Result<OtherNetwork> planned_file(const std::filesystem::path& file,
                                   const plan::ClusterProfile& cluster) {
   SHOAL_ASSIGN(const Model model, open_model(file.string()));
   SHOAL_ASSIGN(const LoadedGraph loaded, fit::load_for_batch(model, 1));
-  SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
-  SHOAL_ASSIGN(std::vector<plan::Prediction> plans, plan::make_plans(graph, cluster));
-  OtherNetwork made{.best = std::move(plans[0])};
-  for (const Node& node : graph.nodes()) made.macs += macs(graph, node);
+  OtherNetwork made;
+  SHOAL_ASSIGN(made.graph, passes::optimize(loaded.graph));
+  SHOAL_ASSIGN(made.plans, plan::make_plans(made.graph, cluster));
+  for (const Node& node : made.graph.nodes()) made.macs += macs(made.graph, node);
   return made;
 }
 
@@ -21,6 +22,7 @@ Result<OtherNetwork> smaller_network(const Task& task) {
   shrink::ShrinkOptions how;
   how.time = shrink::TimeTarget{.ms = task.ms};
   how.device = task.options.cluster;
+  how.wire = std::make_shared<plan::WireOptions>(task.wire);
   how.recipe = task.options.recipe;
   how.teacher = how.recipe.loss.distill > 0 ? shrink::Teacher::kDense : shrink::Teacher::kNone;
   how.measure_seconds = 0;

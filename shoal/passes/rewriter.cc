@@ -5,8 +5,16 @@
 
 namespace shoal::passes {
 
-Rewriter::Rewriter(const Graph& from) : from_(from), fresh_(from.value_count(), kNoValue) {
-  for (ValueId id : from.inputs()) replace(id, to_.add_input(from[id].name, from[id].type));
+Rewriter::Rewriter(const Graph& from, const std::map<ValueId, DType>& retyped)
+    : from_(from), fresh_(from.value_count(), kNoValue) {
+  for (ValueId id : from.inputs()) {
+    const auto other = retyped.find(id);
+    if (other == retyped.end()) {
+      replace(id, to_.add_input(from[id].name, from[id].type));
+    } else {
+      to_.add_input(from[id].name, {other->second, from[id].type.shape});
+    }
+  }
 }
 
 // Constants are added on first use, so those that only removed nodes read disappear.

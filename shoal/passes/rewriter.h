@@ -2,6 +2,7 @@
 // must outlive it and must not change.
 #pragma once
 
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,10 @@ namespace shoal::passes {
 // node that reads them.
 class Rewriter {
  public:
-  explicit Rewriter(const Graph& from);
+  explicit Rewriter(const Graph& from) : Rewriter(from, {}) {}
+  // These inputs have other types in the new graph. REQUIRES: replace() names what stands for one
+  // of them before anything reads it.
+  Rewriter(const Graph& from, const std::map<ValueId, DType>& retyped);
 
   const Graph& from() const { return from_; }
   Graph& to() { return to_; }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "shoal/compress/refit.h"
-
 namespace shoal::shrink {
 namespace {
 
@@ -28,14 +26,15 @@ size_t examples_for(const Graph& network, const Dataset& examples) {
 
 Result<RefittedLearner> refitted(Device& device, const Learner& whole,
                                  const std::vector<size_t>& units, const Dataset& examples,
-                                 const fit::TrainingOptions& recipe) {
+                                 const fit::TrainingOptions& recipe,
+                                 const compress::RefitOptions& how) {
   SHOAL_ASSIGN(const LoadedGraph one, whole.network(1));
   SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
-  SHOAL_ASSIGN(
-      compress::Refitted fit,
-      compress::refit(
-          one.graph, groups, units,
-          spread_examples(one.graph, examples, recipe, examples_for(one.graph, examples)), device));
+  SHOAL_ASSIGN(compress::Refitted fit,
+               compress::refit(
+                   one.graph, groups, units,
+                   spread_examples(one.graph, examples, recipe, examples_for(one.graph, examples)),
+                   device, how));
   RefittedLearner result{{with_weights(without(whole.network, units), std::move(fit.weights))},
                          std::move(fit.left)};
   if (!whole.has_new_norms) return result;

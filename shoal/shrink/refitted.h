@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/compress/refit.h"
 #include "shoal/data/dataset.h"
 #include "shoal/device/device.h"
 #include "shoal/fit/training_options.h"
@@ -23,6 +24,7 @@ struct RefittedLearner {
 // now. Fails as removal, the examples and the device do.
 Result<RefittedLearner> refitted(Device& device, const Learner& whole,
                                  const std::vector<size_t>& units, const Dataset& examples,
-                                 const fit::TrainingOptions& recipe);
+                                 const fit::TrainingOptions& recipe,
+                                 const compress::RefitOptions& how = {});
 
 }  // namespace shoal::shrink

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,10 @@
 #include "shoal/fit/training_options.h"
 
 #pragma GCC visibility push(default)
+
+namespace shoal::plan {
+struct WireOptions;
+}
 
 namespace shoal::shrink {
 
@@ -63,6 +68,9 @@ struct ShrinkOptions {
   // several, "4xnexus5/wifi-43.8": times are reckoned by its profile, or by the best plan for them.
   // Empty: on ShrinkDevices::runs, where they are measured.
   std::string device = {};
+  // Between several devices, in how few bytes values may travel (plan/search/wire_format.h). Null:
+  // in those that they are computed with.
+  std::shared_ptr<const plan::WireOptions> wire = {};
   Importance importance = Importance::kTaylor;  // what goes first
   // So many residual blocks go before anything else: those that the loss misses least, as by
   // kDepth. What the target still demands then goes by `importance`.

@@ -11,6 +11,7 @@
 
 #include "shoal/graph/random_inputs.h"
 #include "shoal/plan/rescale.h"
+#include "shoal/plan/search/plan_recipe.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::shrink {
@@ -246,7 +247,8 @@ namespace {
 // Plans for networks that differ in their widths.
 class KnownPlans {
  public:
-  explicit KnownPlans(plan::ClusterProfile cluster) : cluster_(std::move(cluster)) {}
+  KnownPlans(plan::ClusterProfile cluster, plan::WireOptions wire)
+      : cluster_(std::move(cluster)), options_{.wire = std::move(wire)} {}
 
   const plan::ClusterProfile& cluster() const { return cluster_; }
 
@@ -255,16 +257,28 @@ class KnownPlans {
     if (searched_ >= kSearched) {
       if (std::optional<plan::Prediction> best = carried_over(network)) return *std::move(best);
     }
-    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans, plan::make_plans(network, cluster_));
+    SHOAL_ASSIGN(std::vector<plan::Prediction> plans,
+                 plan::make_plans(network, cluster_, options_));
     ++searched_;
-    for (const plan::Prediction& made : plans) {
-      // Sums and clusters are other nodes than the network's.
-      if (made.origin.sums.empty() && made.origin.clusters.empty()) known_.push_back(made);
+    const auto graph = std::make_shared<const Graph>(network);
+    for (plan::Prediction& made : plans) {
+      // Sums and clusters are other nodes than the network's. Rounding comes after the search.
+      if (!made.origin.sums.empty() || !made.origin.clusters.empty()) continue;
+      const plan::Plan& found = made.origin.plan;
+      const bool is_new = std::ranges::none_of(
+          known_, [&](const Known& other) { return other.graph == graph && other.plan == found; });
+      if (is_new) known_.push_back({made.name, graph, found});
     }
-    return plans[0];
+    return std::move(plans[0]);
   }
 
  private:
+  struct Known {
+    std::string name;
+    std::shared_ptr<const Graph> graph;
+    plan::Plan plan;
+  };
+
   // The whole network, whose plans are used where little goes, and two narrow ones.
   static constexpr size_t kSearched = 3;
 
@@ -272,27 +286,35 @@ class KnownPlans {
     const auto graph = std::make_shared<const Graph>(network);
     const auto workers = static_cast<int>(cluster_.workers.size());
     std::optional<plan::Prediction> best;
-    for (const plan::Prediction& made : known_) {
-      auto narrow = plan::rescaled(made.plan(), made.graph(), network, workers);
+    const auto keep = [&](plan::Prediction one) {
+      if (best && best->timeline.seconds <= one.timeline.seconds) return;
+      if (plan::fits(cluster_, one)) best = std::move(one);
+    };
+    for (const Known& made : known_) {
+      auto narrow = plan::rescaled(made.plan, *made.graph, network, workers);
       if (!narrow.ok()) continue;
       auto scheduled = plan::ScheduledPlan::make(graph, *std::move(narrow));
       if (!scheduled.ok()) continue;
       plan::Prediction one = plan::predict(made.name, *std::move(scheduled), cluster_);
-      if (best && best->timeline.seconds <= one.timeline.seconds) continue;
-      if (plan::fits(cluster_, one)) best = std::move(one);
+      if (options_.wire.smallest != plan::WireFormat::kF32) {
+        auto rounded = plan::with_narrow_wire(one, cluster_, options_.wire);
+        if (rounded.ok()) keep(*std::move(rounded));
+      }
+      keep(std::move(one));
     }
     return best;
   }
 
   const plan::ClusterProfile cluster_;
-  std::vector<plan::Prediction> known_;
+  const plan::PlanOptions options_;
+  std::vector<Known> known_;
   size_t searched_ = 0;
 };
 
 }  // namespace
 
-StepTimer timer_by_plan(plan::ClusterProfile cluster) {
-  const auto plans = std::make_shared<KnownPlans>(std::move(cluster));
+StepTimer timer_by_plan(plan::ClusterProfile cluster, plan::WireOptions wire) {
+  const auto plans = std::make_shared<KnownPlans>(std::move(cluster), std::move(wire));
   return [plans](const Graph& network) -> Result<NetworkTime> {
     constexpr double kMilli = 1e3;
     SHOAL_ASSIGN(const plan::Prediction best, plans->best_for(network));

@@ -11,6 +11,7 @@
 #include "shoal/device/device.h"
 #include "shoal/graph/graph.h"
 #include "shoal/plan/profile.h"
+#include "shoal/plan/search/wire_format.h"
 
 namespace shoal::shrink {
 
@@ -45,8 +46,8 @@ StepTimer timer_by(plan::WorkerProfile profile);
 // to that of the next is the time of its nodes, messages included, shared in proportion to what
 // they take alone. So what a plan waits for, computing or sending, is what removal saves. The first
 // networks are planned in full; later ones of the same nodes take the best of the plans that are
-// known by then, carried over to their widths (plan/rescale.h), which takes milliseconds. The
-// result is not thread-safe.
-StepTimer timer_by_plan(plan::ClusterProfile cluster);
+// known by then, carried over to their widths (plan/rescale.h), which takes milliseconds. Messages
+// are in fewer bytes as `wire` allows. The result is not thread-safe.
+StepTimer timer_by_plan(plan::ClusterProfile cluster, plan::WireOptions wire = {});
 
 }  // namespace shoal::shrink

@@ -185,6 +185,29 @@ TEST(TimerByPlan, CarriesPlansOverToOtherWidths) {
   }
 }
 
+// Messages of fewer bytes are part of the time, of a plan that was searched and of one that was
+// carried over.
+TEST(TimerByPlan, KnowsHowMessagesTravel) {
+  const Graph one = open_model("zoo:resnet20")->graph()->graph;
+  const compress::Groups groups = *compress::find_groups(one);
+  const plan::ClusterProfile cluster = *plan::find_cluster("3xpi3/wifi-94");
+  const Graph whole = *passes::optimize(one);
+  plan::WireOptions wire{.smallest = plan::WireFormat::kI8, .error = 1, .inputs = true};
+  wire.largest[whole[whole.inputs()[0]].name] = 1;
+  for (const Node& node : whole.nodes()) wire.largest[whole[node.outputs[0]].name] = 1;
+  const StepTimer plain = timer_by_plan(cluster), rounded = timer_by_plan(cluster, wire);
+  for (uint64_t seed = 1; seed <= 5; ++seed) {  // three of them are searched for
+    const Graph narrow =
+        *passes::optimize(*compress::remove(one, groups, drawn_units(groups, seed, 1)));
+    const auto wide_time = plain(narrow), narrow_time = rounded(narrow);
+    ASSERT_TRUE(wide_time.ok() && narrow_time.ok());
+    EXPECT_LT(narrow_time->ms, 0.99 * wide_time->ms);
+    const auto plans = plan::make_plans(narrow, cluster, {.wire = wire});
+    EXPECT_NEAR(narrow_time->ms, 1e3 * plans->front().timeline.seconds, 0.1 * narrow_time->ms);
+    for (const StepTime& step : narrow_time->steps) EXPECT_GE(step.ms, 0) << step.value;
+  }
+}
+
 // A worker alone takes what its profile says, wherever its link leads.
 TEST(TimerByPlan, OfOneWorkerIsTheTimeByItsProfile) {
   const Graph network = open_model("zoo:lenet5")->graph()->graph;

@@ -12,6 +12,7 @@
 #include "shoal/base/json_text.h"
 #include "shoal/fit/checkpoint.h"
 #include "shoal/graph/text.h"
+#include "shoal/plan/search/wire_format.h"
 
 namespace shoal::shrink {
 namespace {
@@ -39,6 +40,10 @@ std::string numbers(std::initializer_list<double> all) {
   std::string list;
   for (double number : all) list += (list.empty() ? "[" : ",") + json_number(number);
   return list + "]";
+}
+
+plan::WireFormat format_of(const ShrinkOptions& options) {
+  return options.wire ? options.wire->smallest : plan::WireFormat::kF32;
 }
 
 Status remove_file(const std::filesystem::path& path) {
@@ -69,6 +74,7 @@ std::string settings_of(const ShrinkOptions& options, const Graph& network) {
                          ",\"teacher\":" + json_text(name_of(options.teacher)) +
                          ",\"distill_features\":" + json_number(options.distill_features) +
                          ",\"device\":" + json_text(options.device) +
+                         ",\"wire\":" + json_text(plan::name_of(format_of(options))) +
                          ",\"max_drop\":" + json_number(options.max_drop) + ",\"target\":";
   if (options.time) {
     const compress::Target& besides = options.time->besides;

@@ -32,7 +32,8 @@ Result<LatencyTable> table_for(const NetworkForBatch& network, const compress::G
     }
     TableOptions fewer = how;
     fewer.networks = std::min(how.networks, kPlannedNetworks);
-    const StepTimer timer = timer_by_plan(std::move(cluster));
+    const StepTimer timer =
+        timer_by_plan(std::move(cluster), options.wire ? *options.wire : plan::WireOptions());
     SHOAL_ASSIGN(LatencyTable table, tabulate(one.graph, groups, timer, fewer));
     table.exact_ms = [=, graph = one.graph](std::span<const size_t> units) -> Result<double> {
       SHOAL_ASSIGN(const Graph smaller, compress::remove(graph, groups, units));

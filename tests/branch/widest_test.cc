@@ -38,6 +38,18 @@ TEST(WidestBranches, AreInTimeAndWouldNotBeIfTheyWereWider) {
   }
 }
 
+// Four copies of the image are most of what travels.
+TEST(WidestBranches, AreWiderWhereTheImageTakesFewerBytes) {
+  constexpr double kSeconds = 0.08;
+  const auto plain = widest_branches(vgg(), phones(), kSeconds);
+  const plan::WireOptions wire{.smallest = plan::WireFormat::kF16, .error = 1, .inputs = true};
+  const auto made = widest_branches(vgg(), phones(), kSeconds, wire);
+  ASSERT_TRUE(plain.ok() && *plain && made.ok() && *made);
+  EXPECT_LE((*made)->made.timeline.seconds, kSeconds);
+  EXPECT_GT((*made)->made.error, 0);
+  EXPECT_GT(static_cast<double>((*made)->macs), 1.05 * static_cast<double>((*plain)->macs));
+}
+
 // One radio sends the images one after the other.
 TEST(WidestBranches, AreNarrowerWhereTheImageComesLater) {
   const auto made = widest_branches(vgg(), phones(), 0.085);

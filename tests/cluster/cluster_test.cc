@@ -15,6 +15,8 @@
 #include "shoal/ops/ops.h"
 #include "shoal/plan/coding/protect.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/search/wire_format.h"
+#include "shoal/plan/search/wire_inputs.h"
 
 namespace shoal::cluster {
 namespace {
@@ -99,6 +101,34 @@ TEST(Cluster, GivesTheAnswerOfTheWhole) {
     plan::expect_near(outputs, run_whole(graph, inputs));
     if (HasFatalFailure()) return;
   }
+}
+
+// The caller gives f32, the coordinator sends fewer bytes.
+TEST(Cluster, RoundsInputsThatTravelInFewerBytes) {
+  Cluster cluster(3);
+  size_t rounded = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    Rng rng(seed);
+    const Graph graph = plan::random_network(rng);
+    if (graph.nodes().empty()) continue;
+    const plan::Plan plan = plan::random_plan(rng, graph, 3);
+    const ValueId input = graph.inputs()[0];
+    plan::WireOptions wire{.smallest = plan::WireFormat::kI8, .error = 1, .inputs = true};
+    if (seed % 2 == 0) wire.smallest = plan::WireFormat::kF16;
+    wire.largest[graph[input].name] = 3;
+    const auto wired = plan::with_wire_format(graph, plan, *plan::make_schedule(graph, plan), wire);
+    ASSERT_TRUE(wired.ok()) << wired.status().message();
+    rounded += wired->graph[wired->graph.inputs()[0]].type.dtype != DType::kF32 ? 1 : 0;
+    auto remote = cluster.coordinator().deploy(wired->graph, wired->plan);
+    ASSERT_TRUE(remote.ok()) << remote.status().message();
+    const std::vector<Tensor> inputs = {plan::random_tensor(rng, graph[input].type.shape)};
+    std::vector<Tensor> outputs(1);
+    const Status status = (*remote)->run(inputs, outputs, 20s);
+    ASSERT_TRUE(status.ok()) << status.message();
+    plan::expect_near(outputs, run_whole(*plan::rounding_inputs(wired->graph), inputs));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(rounded, 20u);
 }
 
 // All of a test's workers share one clock, so that what is thought to be ahead is mistaken: times

@@ -223,6 +223,7 @@ TEST_F(PlanStores, SearchAgainForAnotherGraphClusterOrOption) {
       [this] { options_.excluded = {1}; },
       [this] { options_.survive = 1; },
       [this] { options_.wire.smallest = plan::WireFormat::kF16; },
+      [this] { options_.wire.inputs = true; },
       [this] { graph_.mark_output(*graph_.add(ops::relu, {graph_.outputs()[0]})); }};
   store().save(plan::make_plans(graph_, cluster_, options_)->front());
   ASSERT_TRUE(store().load());

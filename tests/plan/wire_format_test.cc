@@ -13,6 +13,7 @@
 #include "shoal/passes/passes.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/planner.h"
+#include "shoal/plan/search/wire_inputs.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
@@ -103,6 +104,45 @@ TEST_P(Wire, TakesFewerBytes) {
     const int64_t fewer = error == 0 ? 1 : GetParam() == WireFormat::kF16 ? 2 : 4;
     EXPECT_EQ(after.bytes * fewer, before);
     EXPECT_EQ(after.wide, error == 0 ? before : 0);
+  }
+}
+
+// The image of a plan travels as all else does; who runs the plan rounds it, and a graph that
+// rounds it itself says what comes of that.
+TEST_P(Wire, RoundsInputsWhereItMay) {
+  const auto device = make_cpu_device({.threads = 1});
+  const ClusterProfile cluster = uniform_cluster(3, *find_device("pi3"), *find_link("wifi-32"));
+  for (const char* model : {"lenet5", "nin"}) {
+    SCOPED_TRACE(model);
+    const Graph graph = *passes::optimize(*zoo::build(model));
+    Rng rng(2);
+    const std::vector<Tensor> inputs = {random_tensor(rng, graph[graph.inputs()[0]].type.shape)};
+    PlanOptions how{.cuts = {Cut::kRows}, .forced = true};
+    const Prediction plain = make_plans(graph, cluster, how)->front();
+    how.wire = options_for(graph, *device, inputs, GetParam(), 1);
+    how.wire.largest[graph[graph.inputs()[0]].name] = static_cast<float>(largest_of(inputs[0]));
+    how.wire.inputs = true;
+    const auto wired = with_wire_format(graph, plain.plan(), plain.schedule(), how.wire);
+    ASSERT_TRUE(wired.ok()) << wired.status().message();
+    ASSERT_TRUE(verify(wired->graph, wired->plan, 3).ok());
+    const DType narrow = GetParam() == WireFormat::kF16 ? DType::kF16 : DType::kI8;
+    EXPECT_EQ(wired->graph[wired->graph.inputs()[0]].type.dtype, narrow);
+    const Tensor sent = as_sent(wired->graph, 0, inputs[0]);
+    ASSERT_EQ(sent.dtype(), narrow);
+    EXPECT_EQ(as_sent(graph, 0, inputs[0]).dtype(), DType::kF32);
+    const std::vector<Tensor> got = run_here(wired->graph, wired->plan, *device, {sent});
+    const std::vector<Tensor> whole = run_whole(*rounding_inputs(wired->graph), *device, inputs);
+    const std::vector<Tensor> want = run_whole(graph, *device, inputs);
+    double apart = 0, error = 0;
+    for (size_t i = 0; i < want[0].data<float>().size(); ++i) {
+      const double one = double{got[0].data<float>()[i]};
+      apart = std::max(apart, std::abs(one - double{whole[0].data<float>()[i]}));
+      error = std::max(error, std::abs(one - double{want[0].data<float>()[i]}));
+    }
+    // Parts add in another order than the whole, which may round a message to the next step.
+    EXPECT_LE(apart, 5e-4 * largest_of(want[0]));
+    EXPECT_GT(error, 0);
+    EXPECT_LE(error, wired->error * largest_of(want[0]));
   }
 }
 

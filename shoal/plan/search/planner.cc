@@ -293,7 +293,7 @@ Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProf
 }  // namespace
 
 // The same plans with fewer bytes on the wire, where that changes anything, and plans that would be
-// best on links that are faster by that factor. The coordinator's link keeps its speed: its
+// best on links that are faster by that factor. The coordinator's link keeps its speed where its
 // messages are not rounded.
 Result<std::vector<Prediction>> make_narrow_plans(const Graph& graph, const ClusterProfile& cluster,
                                                   const PlanOptions& options,
@@ -301,6 +301,7 @@ Result<std::vector<Prediction>> make_narrow_plans(const Graph& graph, const Clus
   ClusterProfile faster = cluster;
   const double times = options.wire.smallest == WireFormat::kI8 ? 4 : 2;
   for (LinkProfile& link : faster.links) link.bytes_per_second *= times;
+  if (options.wire.inputs) faster.coordinator.bytes_per_second *= times;
   SHOAL_ASSIGN(const std::vector<Prediction> more, find_plans(graph, faster, options));
   plans.insert(plans.end(), more.begin(), more.end());
   std::vector<Prediction> found;

@@ -19,16 +19,17 @@ constexpr float kLargestF16 = 65504;
 
 using Formats = std::map<ValueId, WireFormat>;
 
-// Values that travel between workers and can be rounded, the most bytes first.
-std::vector<ValueId> travelling(const Graph& graph, const Schedule& schedule) {
+// Values that travel and can be rounded, the most bytes first.
+std::vector<ValueId> travelling(const Graph& graph, const Schedule& schedule, bool inputs) {
   std::map<ValueId, int64_t> bytes;
   for (const Transfer& transfer : schedule.transfers) {
-    if (transfer.from == kCoordinator || transfer.to == kCoordinator) continue;
+    if ((transfer.from == kCoordinator && !inputs) || transfer.to == kCoordinator) continue;
     if (graph[transfer.piece.value].type.dtype != DType::kF32) continue;
     bytes[transfer.piece.value] += bytes_of(graph, transfer.piece);
   }
-  for (const auto& whole : {graph.inputs(), graph.outputs()}) {
-    for (ValueId id : whole) bytes.erase(id);
+  for (ValueId id : graph.outputs()) bytes.erase(id);
+  if (!inputs) {
+    for (ValueId id : graph.inputs()) bytes.erase(id);
   }
   std::vector<ValueId> values;
   for (const auto& [value, count] : bytes) values.push_back(value);
@@ -62,12 +63,28 @@ Formats choose(const Graph& graph, const std::vector<ValueId>& values, const Wir
   return formats;
 }
 
+// The inputs among these values, with the types that they travel in.
+std::map<ValueId, DType> narrow_inputs(const Graph& graph, const Formats& formats) {
+  std::map<ValueId, DType> inputs;
+  for (ValueId id : graph.inputs()) {
+    const auto format = formats.find(id);
+    if (format == formats.end()) continue;
+    inputs[id] = format->second == WireFormat::kF16 ? DType::kF16 : DType::kI8;
+  }
+  return inputs;
+}
+
 // Copies the graph segment by segment. A rounded value is narrowed at the end of the segment that
 // computes it, and widened at the beginning of each segment that reads it.
 class Writer {
  public:
   Writer(const Graph& graph, const Formats& formats, const WireOptions& options)
-      : rewriter_(graph), formats_(formats), options_(options) {}
+      : rewriter_(graph, narrow_inputs(graph, formats)), formats_(formats), options_(options) {
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+      const ValueId input = graph.inputs()[i];
+      if (formats.contains(input)) narrow_[input] = rewriter_.to().inputs()[i];
+    }
+  }
 
   Result<WiredPlan> run(const Plan& plan) {
     WiredPlan wired;
@@ -152,7 +169,8 @@ double error_of(WireFormat format) {
 Result<WiredPlan> with_wire_format(const Graph& graph, const Plan& plan, const Schedule& schedule,
                                    const WireOptions& options) {
   double error = 0;
-  const Formats formats = choose(graph, travelling(graph, schedule), options, error);
+  const Formats formats =
+      choose(graph, travelling(graph, schedule, options.inputs), options, error);
   SHOAL_ASSIGN(WiredPlan wired, Writer(graph, formats, options).run(plan));
   wired.error = error;
   return wired;

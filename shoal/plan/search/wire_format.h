@@ -25,6 +25,9 @@ struct WireOptions {
   // The largest magnitudes of values, by name. Values that are not listed are not made i8, and for
   // f16 are taken to be below its largest, 65504; those listed as larger stay f32.
   std::map<std::string, float, std::less<>> largest = {};
+  // Inputs of the graph travel rounded, too: the plan's graph has them in that format, and who runs
+  // it rounds them (wire_inputs.h).
+  bool inputs = false;
 };
 
 struct WiredPlan {
@@ -33,8 +36,8 @@ struct WiredPlan {
   double error = 0;  // of all that is rounded
 };
 
-// Rounds f32 values that travel between workers, those with most bytes first. Values that the
-// coordinator sends or gets stay as they are.
+// Rounds f32 values that travel between workers, those with most bytes first, and inputs if the
+// options say so. What else the coordinator sends or gets stays as it is.
 Result<WiredPlan> with_wire_format(const Graph& graph, const Plan& plan, const Schedule& schedule,
                                    const WireOptions& options);
 
