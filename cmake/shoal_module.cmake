@@ -99,6 +99,8 @@ if(SHOAL_TESTS)
   set(threaded base_test session_test session_threads_test keyframe_test net_test emulate_test cluster_test chaos_test)
   # Where most of a program's tests use one thread: those that use several.
   set(threads_of_chaos_test Overload.*)
+  # All but deciders in virtual time and files of plans, which make no thread and take a third of the time.
+  set(threads_of_cluster_test -PlanStores.*:ProfileStores.*:Weights.*:RequestLoad.*:Dealer.*:Verified.OnlyTheLiarIsAccused:Verified.ReportsAreNotBelievedAgainstThePlan)
   set(threads_of_keyframe_test AsyncFeatures.*)
   add_custom_target(threaded_tests)
 endif()
