@@ -52,8 +52,8 @@ if(SHOAL_SANITIZE MATCHES fuzzer)
   set(uncounted -fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth,edge)
 endif()
 list(APPEND barely_compiled ${uncounted})
-# For outer rooms, which are a place to look for undefined behaviour: two thirds of the time of -O1. Not
-# for the command line, nor for rooms that see every pixel: `hostile` and `cli` took two minutes longer.
+# For outer rooms and the command line, which are a place to look for undefined behaviour: half to two thirds of
+# the time of -O1. Not for rooms that see every pixel: `hostile` and `cli` took two minutes longer.
 set(outer_compiled ${barely_compiled})
 if(SHOAL_SANITIZE MATCHES undefined)
   list(APPEND barely_compiled -fno-sanitize=undefined)
