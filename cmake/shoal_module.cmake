@@ -52,8 +52,8 @@ if(SHOAL_SANITIZE MATCHES fuzzer)
   set(uncounted -fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth,edge)
 endif()
 list(APPEND barely_compiled ${uncounted})
-# For outer rooms, which are a place to look for undefined behaviour: two thirds of the time of -O1. Not
-# for the command line, nor for rooms that see every pixel: `hostile` and `cli` took two minutes longer.
+# For outer rooms and the command line, which are a place to look for undefined behaviour: half to two thirds of
+# the time of -O1. Not for rooms that see every pixel: `hostile` and `cli` took two minutes longer.
 set(outer_compiled ${barely_compiled})
 if(SHOAL_SANITIZE MATCHES undefined)
   list(APPEND barely_compiled -fno-sanitize=undefined)
@@ -99,6 +99,8 @@ if(SHOAL_TESTS)
   set(threaded base_test session_test session_threads_test keyframe_test net_test emulate_test cluster_test chaos_test)
   # Where most of a program's tests use one thread: those that use several.
   set(threads_of_chaos_test Overload.*)
+  # All but deciders in virtual time and files of plans, which make no thread and take a third of the time.
+  set(threads_of_cluster_test -PlanStores.*:ProfileStores.*:Weights.*:RequestLoad.*:Dealer.*:Verified.OnlyTheLiarIsAccused:Verified.ReportsAreNotBelievedAgainstThePlan)
   set(threads_of_keyframe_test AsyncFeatures.*)
   add_custom_target(threaded_tests)
 endif()

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <string_view>
 
@@ -52,6 +53,49 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
+struct Listed {
+  std::string_view name;  // none: added with all others only
+  void (*add)(Command&, Action&);
+};
+
+constexpr Listed kCommands[] = {{"run", add_run},
+                                {"inspect", add_inspect},
+                                {"bench", add_bench},
+                                {"profile", add_profile},
+                                {"train", add_train},
+                                {"eval", add_eval},
+                                {"shrink", add_shrink},
+                                {"exits", add_exits},
+                                {"specialise", add_specialise},
+                                {"tprune", add_tprune},
+                                {"branch", add_branch},
+                                {"search", add_search},
+                                {"fit-cluster", add_fit_cluster},
+                                {"watch", add_watch},
+                                {"faces", add_faces},
+                                {"query", add_query},
+                                {"convert", add_convert},
+                                {"zoo", add_zoo},
+                                {"plan", add_plan},
+                                {"simulate", add_simulate},
+                                {"catalog", add_catalog},
+                                {"serve", add_serve},
+                                {"load", add_load},
+                                {"", add_cluster_commands},
+                                {"operators", add_operators},
+                                {"doctor", add_doctor},
+                                {"", add_completions}};
+
+// All commands, or only the one that the first word names: the flags of all of them are a thousand
+// objects, which take as long to make as a small model takes to answer.
+void add_commands(Command& app, Action& action, std::string_view word) {
+  const auto* const named = std::ranges::find_if(
+      kCommands, [&](const Listed& one) { return !word.empty() && one.name == word; });
+  for (const Listed& one : kCommands) {
+    if (named == std::end(kCommands) || &one == named) one.add(app, action);
+  }
+}
+
 Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   Command app("Shoal runs neural networks on the small devices people already have.", "shoal");
   app.footer(kFooter);
@@ -66,15 +110,7 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
 #ifdef SHOAL_VULKAN
   register_vulkan_device();
 #endif
-  for (auto* add : {add_run,         add_inspect, add_bench,      add_profile,
-                    add_train,       add_eval,    add_shrink,     add_exits,
-                    add_specialise,  add_tprune,  add_branch,     add_search,
-                    add_fit_cluster, add_watch,   add_faces,      add_query,
-                    add_convert,     add_zoo,     add_plan,       add_simulate,
-                    add_catalog,     add_serve,   add_load,       add_cluster_commands,
-                    add_operators,   add_doctor,  add_completions}) {
-    add(app, action);
-  }
+  add_commands(app, action, argc > 1 ? argv[1] : "");
   if (const std::optional<int> end = app.parse(words_of(split_at_dashes(argc, argv), argv))) {
     parse_exit = *end == 0 ? 0 : static_cast<int>(Exit::kUsage);
     return {};
