@@ -4,10 +4,10 @@
 #include <cstdio>
 
 #include "shoal/base/printable.h"
+#include "shoal/base/table.h"
 #include "shoal/models/input_shapes.h"
 #include "shoal/passes/passes.h"
 #include "shoal/watch/scene.h"
-#include "table.h"
 
 namespace shoal::cli {
 

@@ -86,7 +86,9 @@ TEST(RaceFacts, CompareStragglersWithWaiting) {
 }
 
 TEST(RaceFacts, SayWhatChecksCostAndWhoWasWrong) {
-  VerifyRaceResult result{.plain = times(10, 2), .verified = times(11, 2)};
+  VerifyRaceResult result;
+  result.plain = times(10, 2);
+  result.verified = times(11, 2);
   result.checks.checked = 2;
   result.checks.disputed = 1;
   result.accused = {{"attic", 1}};

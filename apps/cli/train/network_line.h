@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "../progress.h"
-#include "../table.h"
 #include "cancel_on_signals.h"
+#include "shoal/base/progress_bar.h"
+#include "shoal/base/table.h"
 #include "shoal/fit/facts.h"
 
 namespace shoal::cli {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "../exit_codes.h"
-#include "../progress.h"
 #include "network_line.h"
 #include "print_result.h"
+#include "shoal/base/progress_bar.h"
 #include "shoal/report/search_page.h"
 #include "shoal/search/facts.h"
 #include "shoal/search/settings.h"

@@ -5,9 +5,9 @@
 
 #include "../exit_codes.h"
 #include "../model.h"
-#include "../progress.h"
 #include "cancel_on_signals.h"
 #include "print_result.h"
+#include "shoal/base/progress_bar.h"
 #include "shoal/shrink/facts.h"
 #include "shoal/shrink/tprune_settings.h"
 

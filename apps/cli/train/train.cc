@@ -6,9 +6,9 @@
 
 #include "../exit_codes.h"
 #include "../facts.h"
-#include "../progress.h"
 #include "cancel_on_signals.h"
 #include "shoal/base/atomic_file.h"
+#include "shoal/base/progress_bar.h"
 #include "shoal/fit/facts.h"
 #include "shoal/report/training_page.h"
 #include "train_flags.h"
