@@ -17,7 +17,7 @@ using enum Exit;
 // clang-format off
 constexpr Row kTable[] = {
     //                        kRun      kTrain      kUseData    kConnect  kTalk
-    {Code::kInvalidArgument, {kModel,   kUsage,     kUsage,     kNetwork, kAuth}},
+    {Code::kInvalidArgument, {kModel,   kUsage,     kUsage,     kUsage,   kAuth}},
     {Code::kNotFound,        {kModel,   kUsage,     kUsage,     kUsage,   kAuth}},
     {Code::kUnsupported,     {kModel,   kModel,     kModel,     kNetwork, kNetwork}},
     {Code::kCorrupt,         {kModel,   kModel,     kUsage,     kNetwork, kAuth}},

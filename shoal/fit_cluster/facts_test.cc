@@ -46,6 +46,7 @@ TEST(FitFacts, AreARowForEachAttempt) {
 TEST(FitFacts, SayWhyAnAttemptFailed) {
   Attempt attempt{.name = "plan"};
   EXPECT_EQ(verdict_of(attempt), "too slow");
+  EXPECT_EQ(top1_of(attempt), "");
   attempt.fast_enough = true;
   EXPECT_EQ(verdict_of(attempt), "loses too much");
   attempt.note = "no such layers";

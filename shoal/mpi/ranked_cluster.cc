@@ -29,7 +29,9 @@ Result<std::optional<RankedCluster>> join_ranks(
     SHOAL_TRY(work(*ranks, *device));
     return std::optional<RankedCluster>();
   }
-  if (ranks->size() < 2) return invalid("one rank has nobody to work for it: mpirun -n 2 or more");
+  if (ranks->size() < 2) {
+    return Status(Code::kUnavailable, "one rank has nobody to work for it: mpirun -n 2 or more");
+  }
   RankedCluster cluster;
   cluster.transport = ranks->transport();
   for (int rank = 1; rank < ranks->size(); ++rank) {

