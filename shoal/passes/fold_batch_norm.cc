@@ -1,5 +1,6 @@
 // Folds nodes that scale and shift the channels of a product with constant weights into the
-// weights: BatchNormalization in inference, and Mul, Div, Add and Sub with a constant per channel.
+// weights: BatchNormalization in inference, Conv of one weight per channel, and Mul, Div, Add and
+// Sub with a constant per channel.
 //
 //   s * (w x + b) + t = (s w) x + (s b + t)
 //
@@ -9,8 +10,10 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <utility>
 
 #include "shoal/ops/convert.h"
+#include "shoal/ops/nn/channel_scaling.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
@@ -26,6 +29,8 @@ struct Affine {
   Channels scale, shift;
 
   explicit Affine(size_t channels) : scale(channels, 1), shift(channels, 0) {}
+  explicit Affine(ops::ChannelScaling scaling)
+      : scale(std::move(scaling.scale)), shift(std::move(scaling.shift)) {}
 
   // Composes: this, then `next`.
   void append(const Affine& next) {
@@ -62,30 +67,15 @@ std::optional<Channels> per_channel(const Tensor* tensor, const Shape& shape, si
   return doubles_of(*tensor);
 }
 
-std::optional<Affine> batch_norm(const Graph& graph, const Node& node, size_t axis,
-                                 size_t channels) {
-  if (axis != 1 || node.integer("training_mode", 0) != 0) return std::nullopt;
-  std::vector<Channels> parameters;  // scale, bias, mean, variance
-  for (size_t i = 1; i <= 4; ++i) {
-    const Tensor* tensor = constant(graph, node.inputs[i]);
-    if (tensor == nullptr) return std::nullopt;
-    parameters.push_back(doubles_of(*tensor));
-  }
-  const double epsilon = node.real("epsilon", 1e-5f);
-  Affine affine(channels);
-  for (size_t c = 0; c < channels; ++c) {
-    affine.scale[c] = parameters[0][c] / std::sqrt(parameters[3][c] + epsilon);
-    affine.shift[c] = parameters[1][c] - parameters[2][c] * affine.scale[c];
-  }
-  return affine;
-}
-
 // The scale and shift that the node applies to its input `value`, whose channels are on `axis`.
 std::optional<Affine> affine_of(const Graph& graph, const Node& node, ValueId value, size_t axis) {
   const TensorType& type = graph[value].type;
   const auto channels = static_cast<size_t>(type.shape[axis]);
   if (graph[node.outputs[0]].type != type) return std::nullopt;
-  if (node.op == &ops::batch_normalization) return batch_norm(graph, node, axis, channels);
+  if (axis == 1 && node.inputs[0] == value) {
+    auto scaling = ops::channel_scaling_of(node, graph.operands(node.inputs));
+    if (scaling) return Affine(*std::move(scaling));
+  }
   const bool is_add = node.op == &ops::add, is_mul = node.op == &ops::mul;
   if (!is_add && !is_mul && node.op != &ops::sub && node.op != &ops::div) return std::nullopt;
   // x - c and x / c are affine in x; c - x and c / x are not of this form.

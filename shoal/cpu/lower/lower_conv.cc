@@ -64,13 +64,13 @@ bool fits_conv(const Lowering& lowering, const Node& node) {
 }
 
 // Infinities, as those of a variance of -epsilon, would spoil weights of 0.
-bool is_finite(const std::optional<Scaling>& scaling) {
+bool is_finite(const std::optional<ops::ChannelScaling>& scaling) {
   const auto finite = [](double x) { return std::isfinite(x); };
   return scaling && std::ranges::all_of(scaling->scale, finite) &&
          std::ranges::all_of(scaling->shift, finite);
 }
 
-// A convolution that clamps, and a BatchNormalization behind it that nothing else comes between. A
+// A convolution that clamps, and a scaling of channels behind it that nothing else comes between. A
 // scaled clamp is a clamp of what was scaled, so that both are one convolution with other weights
 // and other bounds for each channel:
 //   s clamp(w x + b, low, high) + t = clamp(s w x + s b + t, s low + t, s high + t)
@@ -198,7 +198,8 @@ struct ScaledConv {
   Tensor weights, bias, low, high;
 };
 
-ScaledConv scaled_conv(const Lowering& lowering, const Node& node, const Scaling& scaling) {
+ScaledConv scaled_conv(const Lowering& lowering, const Node& node,
+                       const ops::ChannelScaling& scaling) {
   const Tensor& weights = *lowering.graph()[node.inputs[kWeights]].constant;
   const bool has_bias = node.inputs.size() > kBias && node.inputs[kBias] != kNoValue;
   const Tensor bias = has_bias ? *lowering.graph()[node.inputs[kBias]].constant : Tensor();

@@ -235,6 +235,19 @@ bool fits_elementwise(const Lowering& lowering, const Node& node) {
                              [&](ValueId id) { return fits_operand(lowering, id, y); });
 }
 
+// Bytes of one scale, which is finite: those that fill up a block become finite floats.
+bool fits_one_scale(const Lowering& lowering, const Node& node) {
+  const Operand scale = lowering.graph().operands(node.inputs)[1];
+  return scale.value != nullptr && scale.type.dtype == DType::kF32 &&
+         scale.type.shape.count() == 1 && std::isfinite(scale.value->data<float>()[0]) &&
+         fits_elementwise(lowering, node);
+}
+
+// Where no one wants floats in blocks, bytes leave them, which are a quarter as long.
+bool fits_dequantize(const Lowering& lowering, const Node& node) {
+  return fits_one_scale(lowering, node) && lowering.is_wanted_blocked(node.outputs[0]);
+}
+
 Status lower_elementwise(Lowering& lowering, const Node& node) {
   std::vector<ValueId> inputs;
   for (ValueId old : node.inputs) {
@@ -264,6 +277,8 @@ std::vector<LoweringRule> collect() {
       {&ops::lookup, is_blocked, lower_first_input},
       {&ops::cast, fits_cast, lower_first_input},
       {&ops::q_linear_add, fits_elementwise, lower_elementwise},
+      {&ops::dequantize_linear, fits_dequantize, lower_elementwise},
+      {&ops::quantize_linear, fits_one_scale, lower_elementwise},
   };
   // Channels that fill up a block are zero, or were computed from zeros. They must stay finite,
   // because later layers multiply them by weights of zero: functions like log or 1 / x are not
@@ -276,26 +291,11 @@ std::vector<LoweringRule> collect() {
 
 }  // namespace
 
-std::optional<Scaling> scaling_of(const Lowering& lowering, const Node& node) {
-  if (node.op != &ops::batch_normalization || node.integer("training_mode", 0) != 0) {
-    return std::nullopt;
-  }
+std::optional<ops::ChannelScaling> scaling_of(const Lowering& lowering, const Node& node) {
   const std::vector<Operand> inputs = lowering.graph().operands(node.inputs);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].type.dtype != DType::kF32 || (i > 0 && inputs[i].value == nullptr)) {
-      return std::nullopt;
-    }
-  }
-  const auto parameter = [&](size_t i) { return inputs[i].value->data<float>(); };
-  const auto gamma = parameter(1), beta = parameter(2), mean = parameter(3),
-             variance = parameter(4);
-  const double epsilon = node.real("epsilon", 1e-5f);
-  Scaling scaling;
-  for (size_t c = 0; c < gamma.size(); ++c) {
-    scaling.scale.push_back(gamma[c] / std::sqrt(variance[c] + epsilon));
-    scaling.shift.push_back(beta[c] - mean[c] * scaling.scale[c]);
-  }
-  return scaling;
+  const bool floats = std::ranges::all_of(
+      inputs, [](const Operand& input) { return !input.given || input.type.dtype == DType::kF32; });
+  return floats ? ops::channel_scaling_of(node, inputs) : std::nullopt;
 }
 
 std::span<const LoweringRule> layer_rules() {

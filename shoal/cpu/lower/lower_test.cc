@@ -281,6 +281,12 @@ TEST(Lower, ScalesClampsWithTheConvolution) {
       y = BatchNormalization(a, gamma, beta, mean, variance)
       output y)"),
             "BlockedConv UnblockChannels");
+  EXPECT_EQ(lowered(parameters + R"(
+      const scale f32[6,1,1,1] = [1,-2,0,0.5,-1,3]
+      a = FusedConv(x, w) activation="Relu"
+      y = Conv(a, scale, beta) group=6
+      output y)"),
+            "BlockedConv UnblockChannels");
 }
 
 TEST(Lower, ScalesNothingElseWithTheConvolution) {
@@ -449,6 +455,40 @@ TEST(Lower, KeepsBlocksOfBytes) {
       output y)"),
             "QuantizeLinear BlockedQLinearConv MaxPool BlockedQLinearConv QLinearAdd Lookup "
             "BlockedQLinearGlobalAveragePool DequantizeLinear");
+}
+
+TEST(Lower, GoesBetweenBytesAndFloatsInBlocks) {
+  // Six channels fill one block and a half.
+  const std::string parameters = R"(
+      input x f32[1,3,9,9]
+      const s f32[] = [0.02]
+      const z u8[] = [128]
+      const o i8[] = [0]
+      const w i8[6,3,3,3] = ones
+      const v f32[6,6,1,1] = random(1)
+      const u i8[6,6,1,1] = ones
+      a = QuantizeLinear(x, s, z)
+      b = QLinearConv(a, s, z, w, s, o, s, z)
+)";
+  EXPECT_EQ(lowered(parameters + R"(
+      c = DequantizeLinear(b, s, z)
+      d = Conv(c, v)
+      e = QuantizeLinear(d, s, z)
+      f = QLinearConv(e, s, z, u, s, o, s, z)
+      y = DequantizeLinear(f, s, z)
+      output y)"),
+            "QuantizeLinear BlockedQLinearConv DequantizeLinear BlockedConv QuantizeLinear "
+            "BlockedQLinearConv UnblockChannels DequantizeLinear");
+  // Nobody wants floats in blocks; scales of channels.
+  EXPECT_EQ(lowered(parameters + "y = DequantizeLinear(b, s, z)\noutput y\n"),
+            "QuantizeLinear BlockedQLinearConv UnblockChannels DequantizeLinear");
+  EXPECT_EQ(lowered(parameters + R"(
+      const t f32[6] = [1,2,3,4,5,6]
+      c = DequantizeLinear(b, t)
+      y = Conv(c, v)
+      output y)"),
+            "QuantizeLinear BlockedQLinearConv UnblockChannels DequantizeLinear BlockChannels "
+            "BlockedConv UnblockChannels");
 }
 
 TEST(Lower, BlocksNoBytesWhoseWeightsHaveZeroPoints) {

@@ -9,6 +9,7 @@
 
 #include "shoal/cpu/layout/blocked.h"
 #include "shoal/graph/graph.h"
+#include "shoal/ops/nn/channel_scaling.h"
 
 namespace shoal::cpu {
 
@@ -99,12 +100,8 @@ class Lowering {
   std::vector<std::vector<const Node*>> readers_;  // by value; null: it is an output of the graph
 };
 
-// y = scale x + shift, one element per channel.
-struct Scaling {
-  std::vector<double> scale, shift;
-};
-// What a BatchNormalization of floats does in inference; nothing for other nodes.
-std::optional<Scaling> scaling_of(const Lowering& lowering, const Node& node);
+// How a node of floats scales its channels; nothing for those that do something else.
+std::optional<ops::ChannelScaling> scaling_of(const Lowering& lowering, const Node& node);
 
 // Rule for one operator. The first rule that fits lowers the node; if none fits, the node is copied
 // and stays plain. fits() says whether the replacement is possible and worth it.
