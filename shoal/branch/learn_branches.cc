@@ -10,9 +10,9 @@
 #include "shoal/branch/begin_branches.h"
 #include "shoal/branch/networks.h"
 #include "shoal/compress/groups.h"
+#include "shoal/fit/norms.h"
 #include "shoal/shrink/depth.h"
 #include "shoal/shrink/networks.h"
-#include "shoal/shrink/norms.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/worth.h"
 #include "shoal/train/rebuild.h"
@@ -20,8 +20,8 @@
 namespace shoal::branch {
 namespace {
 
+using fit::Learner;
 using fit::NetworkForBatch;
-using shrink::Learner;
 using shrink::Trained;
 using shrink::Weights;
 
@@ -95,12 +95,11 @@ class Run {
   // A network as it learns.
   Result<Learner> learner_of(const NetworkForBatch& network) {
     if (!options_.refit) return Learner{network};
-    return shrink::with_norms(device_, network, *data_.data.training, options_.recipe);
+    return fit::with_norms(device_, network, *data_.data.training, options_.recipe);
   }
 
   static NetworkForBatch folded(const Learner& learner, NetworkForBatch network) {
-    return learner.has_new_norms ? shrink::with_folded_norms(std::move(network))
-                                 : std::move(network);
+    return learner.has_new_norms ? fit::with_folded_norms(std::move(network)) : std::move(network);
   }
 
   // The epochs of the recipe that the network without blocks learns, before it has branches.

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "shoal/compress/restore_norms.h"
 #include "shoal/exits/drop_calibration.h"
 #include "shoal/exits/heads.h"
 #include "shoal/exits/places.h"
@@ -19,6 +20,8 @@
 #include "shoal/fit/derived_options.h"
 #include "shoal/fit/freeze.h"
 #include "shoal/fit/network.h"
+#include "shoal/fit/norms.h"
+#include "shoal/passes/passes.h"
 #include "shoal/train/rebuild.h"
 
 namespace shoal::exits {
@@ -71,18 +74,29 @@ class Run {
     return {};
   }
 
+  // The network with its exits as it is judged and written: what it learned with norms that were
+  // put in is in the convolutions before them.
   Result<WithHeads> with_heads(int64_t batch) const {
+    SHOAL_ASSIGN(WithHeads made, as_it_learns(batch));
+    if (moments_.empty()) return made;
+    SHOAL_ASSIGN(const Graph folded, passes::fold_batch_norm(made.network.graph));
+    SHOAL_ASSIGN(made.network.graph, passes::remove_dead_code(folded));
+    return made;
+  }
+
+  Result<WithHeads> as_it_learns(int64_t batch) const {
     SHOAL_ASSIGN(const LoadedGraph loaded, fit::load_for_batch(model_, batch));
     SHOAL_TRY(check_classifier(loaded.graph));
     SHOAL_ASSIGN(const std::vector<ValueId> ids, find_places(loaded.graph, places_));
     SHOAL_ASSIGN(WithHeads made, add_heads(loaded.graph, ids, options_.head));
-    SHOAL_ASSIGN(made.network.graph, train::with_constants(made.network.graph, learned_));
+    SHOAL_ASSIGN(const Graph graph, compress::with_norms(made.network.graph, moments_));
+    SHOAL_ASSIGN(made.network.graph, train::with_constants(graph, learned_));
     made.network.outputs[0] = loaded.outputs[0];
     return made;
   }
 
   Status train_exit(size_t exit) {
-    SHOAL_ASSIGN(const WithHeads made, with_heads(batch()));
+    SHOAL_ASSIGN(const WithHeads made, as_it_learns(batch()));
     const ValueId scores = made.network.graph.outputs()[exit + 1];
     fit::TrainingOptions recipe = options_.recipe;
     SHOAL_ASSIGN(Graph network, with_outputs(made.network.graph, std::span(&scores, 1)));
@@ -90,8 +104,18 @@ class Run {
     return train("exit " + std::to_string(exit + 1), std::move(network), std::move(recipe));
   }
 
+  // A deep network without norms learns at small rates only.
+  Status put_norms_in() {
+    SHOAL_ASSIGN(const WithHeads one, as_it_learns(1));
+    const Graph& graph = one.network.graph;
+    const auto examples = fit::spread_examples(graph, *data_.data.training, options_.recipe);
+    SHOAL_ASSIGN(moments_, compress::conv_moments(graph, examples, device_));
+    return {};
+  }
+
   Status train_jointly() {
-    SHOAL_ASSIGN(WithHeads made, with_heads(batch()));
+    if (options_.norms) SHOAL_TRY(put_norms_in());
+    SHOAL_ASSIGN(WithHeads made, as_it_learns(batch()));
     fit::TrainingOptions recipe = options_.recipe;
     recipe.freeze.clear();
     recipe.epochs = options_.joint_epochs;
@@ -233,7 +257,8 @@ class Run {
   const ExitsOptions& options_;
   const ExitsCallbacks& callbacks_;
   std::vector<std::string> places_;
-  Weights learned_;  // so far, by name
+  Weights learned_;                // so far, by name
+  compress::ConvMoments moments_;  // of convolutions that were given norms
   ExitsResult result_;
 };
 

@@ -10,8 +10,9 @@
 //
 // First the exits learn, one after the other, and the rest of the network stays as it is: where
 // their features fit the feature cache, that takes seconds. Then, if it is asked for, the whole
-// network learns the joint loss. Thresholds are calibrated on examples that are held out from
-// training; test examples judge the result and choose nothing.
+// network learns the joint loss, with batch norms that it may have lost when it was exported.
+// Thresholds are calibrated on examples that are held out from training; test examples judge the
+// result and choose nothing.
 #pragma once
 
 #include <atomic>
@@ -46,6 +47,9 @@ struct ExitsOptions {
   fit::TrainingOptions recipe = {};
   int64_t joint_epochs = 0;  // of the whole network, after the exits have learned alone
   float joint_rate = 0;      // 0: that of the recipe
+  // In these, convolutions that come without batch norms have some (compress/restore_norms.h),
+  // which are folded into them again before anything is judged.
+  bool norms = true;
   // How much the loss of each exit counts in these, that of the last classifier last; empty: 1.
   std::vector<float> joint_weights = {};
   float self_distill = 0;  // in these: the share of an exit's loss that the last classifier teaches

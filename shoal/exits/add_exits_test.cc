@@ -10,6 +10,7 @@
 #include "shoal/exits/evaluation_facts.h"
 #include "shoal/exits/runner.h"
 #include "shoal/fit/testing.h"
+#include "shoal/graph/text.h"
 #include "shoal/onnx/export.h"
 
 namespace shoal::exits {
@@ -32,6 +33,29 @@ class Adding : public ::testing::Test {
     options.recipe.batch = 10;
     options.recipe.optimizer.rate = 0.05F;
     return options;
+  }
+  // x -> c -> hidden -> fc, with a convolution that has no norm.
+  static Graph convolution() {
+    const std::string weights = "w f32[4,1,3,3] = ", more = "v f32[4,64] = ";
+    auto graph = parse_text("input x f32[1,1,4,4]\nconst " + weights + list_of(36) + "\nconst " +
+                                more + list_of(256) + R"(
+c = Conv(x, w) pads=[1,1,1,1]
+hidden = Relu(c)
+flat = Flatten(hidden) axis=1
+fc = Gemm(flat, v) transB=1
+output fc
+)",
+                            ops::find);
+    SHOAL_CHECK(graph.ok());
+    return *std::move(graph);
+  }
+  static std::string list_of(size_t count) {
+    std::string list = "[";
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t tenths = RandomStream(5, i).below(9, 0);
+      list += std::string(i == 0 ? "" : ",") + (i % 2 == 0 ? "-0." : "0.") + std::to_string(tenths);
+    }
+    return list + "]";
   }
   Result<ExitsResult> run(const ExitsOptions& options, const ExitsCallbacks& callbacks = {}) {
     return add_exits(*device_, model_, data_, options, callbacks);
@@ -129,6 +153,32 @@ TEST_F(Adding, LearnsAllAtOnceWhereItIsAskedTo) {
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_GT(result->top1.back(), result->top1_before + 20);
   EXPECT_GT(result->top1[0], 70);
+}
+
+TEST_F(Adding, LearnsWithNormsAndWritesNone) {
+  ExitsOptions joint = options();
+  joint.recipe.epochs = 1;
+  joint.joint_epochs = 4;
+  joint.out = out_;
+  const Model given = model_of(convolution());
+  const auto result = add_exits(*device_, given, data_, joint);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_GT(result->top1.back(), 70);
+  const auto model = open_model(out_.string());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto loaded = load_multi_exit(*model, 1);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  for (const Node& node : loaded->graph.nodes()) EXPECT_NE(node.op, &ops::batch_normalization);
+  const auto runner = Runner::create(*device_, multi_exit_in(*model));
+  ASSERT_TRUE(runner.ok()) << runner.status().message();
+  const std::vector<double> thresholds{runner->exits()[0].threshold};
+  const auto seen = evaluate(*runner, thresholds, *data_.test, {.batch = 7});
+  ASSERT_TRUE(seen.ok()) << seen.status().message();
+  EXPECT_EQ(seen->answers.top1(), result->test.top1);
+  joint.norms = false;  // as another network learns
+  const auto without = add_exits(*device_, given, data_, joint);
+  ASSERT_TRUE(without.ok()) << without.status().message();
+  EXPECT_NE(without->held_out.mean_macs, result->held_out.mean_macs);
 }
 
 TEST_F(Adding, GivesTheSameBytesForTheSameSeed) {

@@ -22,6 +22,8 @@ SettingList exit_settings(ExitsSettings& s) {
           .in(0, 1 << 20)
           .showing_default(),
       Setting("joint-rate", o.joint_rate, "Learning rate in these (default: --rate)").positive(),
+      {"no-norms", s.no_norms,
+       "In these, learn without batch norms behind convolutions that were given without"},
       {"weights", o.joint_weights,
        "How much each exit counts in these, the last classifier last (default: 1)"},
       Setting("self-distill", o.self_distill,
@@ -59,6 +61,7 @@ Result<ExitsOptions> resolve(const ExitsSettings& settings, fit::TrainingOptions
   all.recipe.loss = settings.loss;
   all.head.kind = settings.head == "pool" ? HeadOptions::Kind::kPool : HeadOptions::Kind::kConv;
   all.head.seed = all.recipe.seed;
+  all.norms = !settings.no_norms;
   if (settings.max_drop >= 0) all.max_drop = settings.max_drop;
   return all;
 }

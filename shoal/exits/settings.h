@@ -13,6 +13,7 @@ struct ExitsSettings {
   ExitsOptions options;  // what needs no further reading
   std::vector<std::string> at = {"auto"};
   std::string head = "conv";
+  bool no_norms = false;
   double max_drop = -1;  // negative: thresholds are for a precision
   size_t feature_cache_mb = 256;
   train::Loss loss = {.temperature = 4};  // of it: distill, temperature and focal

@@ -21,6 +21,7 @@ TEST(ExitsSettings, AreTheDefaultsOfExits) {
   EXPECT_EQ(options->automatic, ExitsOptions().automatic);
   EXPECT_EQ(options->head.kind, HeadOptions().kind);
   EXPECT_EQ(options->head.seed, 9U);
+  EXPECT_TRUE(options->norms);
   EXPECT_FALSE(options->max_drop);
   EXPECT_EQ(options->recipe.checkpoint, "");
   EXPECT_EQ(options->recipe.loss.temperature, recipe.loss.temperature);
@@ -32,6 +33,7 @@ TEST(ExitsSettings, AreRead) {
   settings.options.out = "multi.onnx";
   settings.at = {"auto:3"};
   settings.head = "pool";
+  settings.no_norms = true;
   settings.max_drop = 0;
   settings.feature_cache_mb = 2;
   settings.loss.focal = 2;
@@ -40,6 +42,7 @@ TEST(ExitsSettings, AreRead) {
   EXPECT_EQ(options->automatic, 3u);
   EXPECT_EQ(options->head.kind, HeadOptions::Kind::kPool);
   EXPECT_EQ(options->max_drop, 0);
+  EXPECT_FALSE(options->norms);
   EXPECT_EQ(options->recipe.feature_cache_bytes, 2'000'000u);
   EXPECT_EQ(options->recipe.loss.focal, 2);
   EXPECT_EQ(options->recipe.out, "multi.onnx");

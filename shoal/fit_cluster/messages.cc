@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "shoal/compress/value_probe.h"
+#include "shoal/fit/norms.h"
 #include "shoal/plan/search/plan_recipe.h"
 #include "shoal/plan/search/wire_inputs.h"
-#include "shoal/shrink/norms.h"
 
 namespace shoal::fit_cluster {
 namespace {
@@ -34,7 +34,7 @@ Result<plan::WireOptions> messages_in(plan::WireFormat format, const Graph& grap
     if (graph[node.outputs[0]].type.dtype == DType::kF32) values.push_back(node.outputs[0]);
   }
   SHOAL_ASSIGN(auto probe, compress::ValueProbe::create(graph, std::move(values), device));
-  const auto data = shrink::spread_examples(graph, examples, recipe, kRangeExamples);
+  const auto data = fit::spread_examples(graph, examples, recipe, kRangeExamples);
   for (size_t example = 0; example < data.count; ++example) {
     SHOAL_ASSIGN(const std::vector<Tensor> inputs, data.at(example));
     SHOAL_TRY(probe.run(inputs));

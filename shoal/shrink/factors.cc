@@ -19,7 +19,7 @@
 #include "shoal/compress/choose_ranks.h"
 #include "shoal/compress/layers_apart.h"
 #include "shoal/compress/remove.h"
-#include "shoal/shrink/norms.h"
+#include "shoal/fit/norms.h"
 #include "shoal/shrink/retrain.h"
 
 namespace shoal::shrink {
@@ -40,7 +40,8 @@ Result<LayersApart> layers_of(Device& device, const NetworkForBatch& network,
                               const Dataset& examples, const ShrinkOptions& options) {
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
   const bool is_svd = options.importance == Importance::kSvd;
-  return LayersApart::of(one.graph, {device, spread_examples(one.graph, examples, options.recipe)},
+  return LayersApart::of(one.graph,
+                         {device, fit::spread_examples(one.graph, examples, options.recipe)},
                          is_svd ? compress::kSvd : compress::kTucker);
 }
 

@@ -8,10 +8,10 @@
 #include "shoal/compress/quantize.h"
 #include "shoal/compress/remove.h"
 #include "shoal/fit/derived_options.h"
+#include "shoal/fit/norms.h"
 #include "shoal/onnx/export.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
-#include "shoal/shrink/norms.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/train/straight_through.h"
 
@@ -26,7 +26,8 @@ constexpr size_t kOpenBatch = 16;  // bytes more for inputs and outputs with bat
 Result<compress::Int8Choice> int8_for(Device& device, const NetworkForBatch& network,
                                       const Dataset& examples, const fit::TrainingOptions& recipe) {
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
-  return compress::choose_int8(one.graph, {device, spread_examples(one.graph, examples, recipe)});
+  return compress::choose_int8(one.graph,
+                               {device, fit::spread_examples(one.graph, examples, recipe)});
 }
 
 Result<double> bytes_in_eight_bits(const NetworkForBatch& network) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "shoal/shrink/networks.h"
+
 namespace shoal::shrink {
 namespace {
 
@@ -24,22 +26,23 @@ size_t examples_for(const Graph& network, const Dataset& examples) {
 
 }  // namespace
 
-Result<RefittedLearner> refitted(Device& device, const Learner& whole,
+Result<RefittedLearner> refitted(Device& device, const fit::Learner& whole,
                                  const std::vector<size_t>& units, const Dataset& examples,
                                  const fit::TrainingOptions& recipe,
                                  const compress::RefitOptions& how) {
   SHOAL_ASSIGN(const LoadedGraph one, whole.network(1));
   SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
   SHOAL_ASSIGN(compress::Refitted fit,
-               compress::refit(
-                   one.graph, groups, units,
-                   spread_examples(one.graph, examples, recipe, examples_for(one.graph, examples)),
-                   device, how));
+               compress::refit(one.graph, groups, units,
+                               fit::spread_examples(one.graph, examples, recipe,
+                                                    examples_for(one.graph, examples)),
+                               device, how));
   RefittedLearner result{{with_weights(without(whole.network, units), std::move(fit.weights))},
                          std::move(fit.left)};
   if (!whole.has_new_norms) return result;
-  SHOAL_ASSIGN(result.learner,
-               with_norms(device, with_folded_norms(result.learner.network), examples, recipe));
+  SHOAL_ASSIGN(
+      result.learner,
+      fit::with_norms(device, fit::with_folded_norms(result.learner.network), examples, recipe));
   return result;
 }
 

@@ -8,21 +8,21 @@
 #include "shoal/compress/refit.h"
 #include "shoal/data/dataset.h"
 #include "shoal/device/device.h"
+#include "shoal/fit/norms.h"
 #include "shoal/fit/training_options.h"
-#include "shoal/shrink/norms.h"
 
 namespace shoal::shrink {
 
 // A network that lost units, and what of it could not be refitted.
 struct RefittedLearner {
-  Learner learner;
+  fit::Learner learner;
   std::vector<std::string> left;  // a line for each layer that keeps its weights
 };
 
 // `whole` without these units of its groups, refitted to answer some of the examples as `whole`
 // does. Norms that were put in for learning are put in anew: they begin with what channels give
 // now. Fails as removal, the examples and the device do.
-Result<RefittedLearner> refitted(Device& device, const Learner& whole,
+Result<RefittedLearner> refitted(Device& device, const fit::Learner& whole,
                                  const std::vector<size_t>& units, const Dataset& examples,
                                  const fit::TrainingOptions& recipe,
                                  const compress::RefitOptions& how = {});

@@ -9,6 +9,7 @@
 #include "shoal/graph/random_inputs.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
+#include "shoal/shrink/networks.h"
 #include "shoal/shrink/testing.h"
 
 namespace shoal::shrink {
@@ -39,7 +40,7 @@ output y
 // The norms of the whole network stay behind: those of the smaller one begin with what it gives.
 TEST_F(RefittedLearners, AnswerAsTheWholeNetworkDoesForEveryBatch) {
   const Dataset& training = *data_.data.training;
-  const auto whole = with_norms(*device_, planted(), training, options().recipe);
+  const auto whole = fit::with_norms(*device_, planted(), training, options().recipe);
   ASSERT_TRUE(whole.ok()) << whole.status().message();
   const auto left = refitted(*device_, *whole, {2, 3}, training, options().recipe);
   ASSERT_TRUE(left.ok()) << left.status().message();

@@ -14,13 +14,13 @@
 
 #include "shoal/base/seconds_since.h"
 #include "shoal/compress/remove.h"
+#include "shoal/fit/norms.h"
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/depth.h"
 #include "shoal/shrink/factors.h"
 #include "shoal/shrink/in_eight_bits.h"
 #include "shoal/shrink/methods.h"
 #include "shoal/shrink/networks.h"
-#include "shoal/shrink/norms.h"
 #include "shoal/shrink/refitted.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/sensitivity.h"
@@ -32,6 +32,7 @@
 namespace shoal::shrink {
 namespace {
 
+using fit::Learner;
 using Clock = std::chrono::steady_clock;
 
 std::string two_digits(double number) {
@@ -125,7 +126,7 @@ class Run {
     learner_ = {given_};
     if (options_.norms) {
       SHOAL_ASSIGN(learner_,
-                   with_norms(devices_.learns, given_, *data_.data.training, options_.recipe));
+                   fit::with_norms(devices_.learns, given_, *data_.data.training, options_.recipe));
     }
     SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, {}, {}));
     SHOAL_TRY(leave_out_blocks());
@@ -203,7 +204,7 @@ class Run {
 
   // A network without the norms that it was given for learning.
   static NetworkForBatch as_written(NetworkForBatch network, const Learner& learner) {
-    return learner.has_new_norms ? with_folded_norms(std::move(network)) : network;
+    return learner.has_new_norms ? fit::with_folded_norms(std::move(network)) : network;
   }
 
   bool drops_blocks() const { return options_.importance == Importance::kDepth; }
@@ -268,8 +269,8 @@ class Run {
     result_.refused = std::move(made.refused);
     Smaller smaller{{std::move(made.network)}, std::move(made.removed)};
     if (options_.norms) {
-      SHOAL_ASSIGN(smaller.learner,
-                   with_norms(devices_.learns, smaller.learner.network, examples, options_.recipe));
+      SHOAL_ASSIGN(smaller.learner, fit::with_norms(devices_.learns, smaller.learner.network,
+                                                    examples, options_.recipe));
     }
     return smaller;
   }

@@ -1,18 +1,18 @@
-#include "shoal/shrink/norms.h"
+#include "shoal/fit/norms.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "shoal/compress/restore_norms.h"
-#include "shoal/fit/network.h"
 #include "shoal/passes/passes.h"
 
-namespace shoal::shrink {
+namespace shoal::fit {
+
 compress::CalibrationData spread_examples(const Graph& network, const Dataset& examples,
-                                          const fit::TrainingOptions& recipe, size_t most) {
+                                          const TrainingOptions& recipe, size_t most) {
   const size_t count = std::min(most, examples.size());
   return {count,
-          [count, &examples, prepare = fit::images_for(network, recipe.preprocess)](
+          [count, &examples, prepare = images_for(network, recipe.preprocess)](
               size_t index) -> Result<std::vector<Tensor>> {
             SHOAL_ASSIGN(const Example example, examples.at(index * examples.size() / count));
             SHOAL_ASSIGN(Tensor image, prepare(example.image));
@@ -21,7 +21,7 @@ compress::CalibrationData spread_examples(const Graph& network, const Dataset& e
 }
 
 Result<Learner> with_norms(Device& device, const NetworkForBatch& network, const Dataset& examples,
-                           const fit::TrainingOptions& recipe) {
+                           const TrainingOptions& recipe) {
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
   SHOAL_ASSIGN(
       compress::ConvMoments moments,
@@ -44,4 +44,4 @@ NetworkForBatch with_folded_norms(NetworkForBatch network) {
   };
 }
 
-}  // namespace shoal::shrink
+}  // namespace shoal::fit

@@ -5,15 +5,15 @@
 #include "shoal/compress/calibration.h"
 #include "shoal/data/dataset.h"
 #include "shoal/device/device.h"
+#include "shoal/fit/network.h"
 #include "shoal/fit/training_options.h"
-#include "shoal/shrink/networks.h"
 
-namespace shoal::shrink {
+namespace shoal::fit {
 
 // Some of the examples, at most so many, spread over all of them, as `network` for one example
 // takes them. Ranges and moments hardly change after some dozens. `examples` outlives the result.
 compress::CalibrationData spread_examples(const Graph& network, const Dataset& examples,
-                                          const fit::TrainingOptions& recipe, size_t most = 128);
+                                          const TrainingOptions& recipe, size_t most = 128);
 
 // A network as it learns.
 struct Learner {
@@ -24,9 +24,9 @@ struct Learner {
 // The network with norms behind the convolutions that have none. Its answers and the numbers of its
 // units stay. Fails as the examples and the device do.
 Result<Learner> with_norms(Device& device, const NetworkForBatch& network, const Dataset& examples,
-                           const fit::TrainingOptions& recipe);
+                           const TrainingOptions& recipe);
 
 // The network with its norms folded into the products before them.
 NetworkForBatch with_folded_norms(NetworkForBatch network);
 
-}  // namespace shoal::shrink
+}  // namespace shoal::fit

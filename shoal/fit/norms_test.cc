@@ -1,17 +1,15 @@
-#include "shoal/shrink/norms.h"
+#include "shoal/fit/norms.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "shoal/fit/testing.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
-#include "shoal/shrink/testing.h"
 
-namespace shoal::shrink {
+namespace shoal::fit {
 namespace {
-
-using NormsOfLearners = Shrinking;
 
 size_t norms_in(const LoadedGraph& loaded) {
   return static_cast<size_t>(std::ranges::count(loaded.graph.nodes(), &ops::batch_normalization,
@@ -34,8 +32,9 @@ output y
   };
 }
 
-TEST_F(NormsOfLearners, ComeForEveryBatchAndFoldAway) {
-  const auto learner = with_norms(*device_, convolution(), *data_.data.training, options().recipe);
+TEST(NormsOfLearners, ComeForEveryBatchAndFoldAway) {
+  const auto device = make_reference_device();
+  const auto learner = with_norms(*device, convolution(), testing::Rows(40), {});
   ASSERT_TRUE(learner.ok()) << learner.status().message();
   EXPECT_TRUE(learner->has_new_norms);
   for (const int64_t batch : {1, 4}) {
@@ -48,12 +47,17 @@ TEST_F(NormsOfLearners, ComeForEveryBatchAndFoldAway) {
   }
 }
 
-TEST_F(NormsOfLearners, AreNotMissedWhereNothingIsConvolved) {
-  const auto learner =
-      with_norms(*device_, as_given(model_), *data_.data.training, options().recipe);
+TEST(NormsOfLearners, AreNotMissedWhereNothingIsConvolved) {
+  const auto device = make_reference_device();
+  const auto products = [](int64_t batch) -> Result<LoadedGraph> {
+    LoadedGraph loaded;
+    loaded.graph = testing::make_network(batch);
+    return loaded;
+  };
+  const auto learner = with_norms(*device, products, testing::Rows(40), {});
   ASSERT_TRUE(learner.ok()) << learner.status().message();
   EXPECT_FALSE(learner->has_new_norms);
 }
 
 }  // namespace
-}  // namespace shoal::shrink
+}  // namespace shoal::fit
