@@ -170,6 +170,20 @@ TEST_F(LearningFirst, MasksFindIdleUnits) {
   EXPECT_EQ(units, idle);
 }
 
+// What masks left is what was learned: the whole network, masked units included, is no model for
+// it.
+TEST_F(LearningFirst, MasksLeaveNothingToRefit) {
+  ShrinkOptions how = by(Importance::kDpruner);
+  how.recipe.epochs = 3;
+  how.out = out_;
+  ASSERT_FALSE(how.refit);
+  ASSERT_TRUE(run(how).ok());
+  const std::string bytes = written();
+  how.refit = true;
+  ASSERT_TRUE(run(how).ok());
+  EXPECT_EQ(written(), bytes);
+}
+
 TEST_F(LearningFirst, RefusesWhatHasNoMeaning) {
   const auto code = [](const ShrinkOptions& how) { return check(how).code(); };
   ShrinkOptions how = by(Importance::kLasso);

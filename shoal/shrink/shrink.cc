@@ -209,6 +209,9 @@ class Run {
 
   bool drops_blocks() const { return options_.importance == Importance::kDepth; }
   bool factorises() const { return shrink::factorises(options_.importance); }
+  // What is left after D-Pruner learned without the rest: with it, the network gives nothing that
+  // would be worth imitating.
+  bool refits() const { return options_.refit && options_.importance != Importance::kDpruner; }
 
   // What a run that is resumed had decided already.
   Result<Decision> decision_for(const Graph& one) {
@@ -245,7 +248,7 @@ class Run {
   // A network without units or blocks.
   Result<Learner> remaining(const Learner& whole, const std::vector<size_t>& units) const {
     if (drops_blocks()) return Learner{without_blocks(whole.network, units), whole.has_new_norms};
-    if (!options_.refit) return Learner{without(whole.network, units), whole.has_new_norms};
+    if (!refits()) return Learner{without(whole.network, units), whole.has_new_norms};
     SHOAL_ASSIGN(RefittedLearner refitted, shrink::refitted(devices_.learns, whole, units,
                                                             *data_.data.training, options_.recipe));
     for (const std::string& layer : refitted.left) note("not refitted: " + layer);

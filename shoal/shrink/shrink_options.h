@@ -95,7 +95,7 @@ struct ShrinkOptions {
   // false: with those that it was given with.
   bool norms = true;
   // After units went, layers that read them are refitted to what they gave (compress/refit.h);
-  // false: they keep what is left of their weights.
+  // false, and where masks were learned: they keep what is left of their weights.
   bool refit = true;
   bool controls = false;  // train the smaller network from scratch and after random removal, too
   // How each network learns: epochs, batch, seed, rate, augmentation, share to hold out for
