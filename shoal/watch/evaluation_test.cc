@@ -69,9 +69,13 @@ TEST(WatchEvaluationFrames, AreThoseOfTheSourceUpToTheLimit) {
 TEST(WatchTruth, IsWhatTheSceneShowsOrAFileSays) {
   const track::Identities scene = *truth_of(std::string(kScene), "/nowhere.txt");
   ASSERT_EQ(scene.size(), SceneOptions().frames);
-  const auto shown = scene_truth({}, 42);
-  ASSERT_EQ(scene.at(42).size(), shown.size());
-  EXPECT_EQ(scene.at(42)[0].box.left, shown[0].box.left);
+  for (const size_t frame : {0U, 42U, 1999U}) {
+    const auto shown = scene_truth({}, frame);
+    ASSERT_EQ(scene.at(frame).size(), shown.size());
+    for (size_t i = 0; i < shown.size(); ++i) {
+      EXPECT_EQ(scene.at(frame)[i].box.left, shown[i].box.left) << frame;
+    }
+  }
   const TemporaryFolder folder = *TemporaryFolder::make();
   ASSERT_TRUE(write_file(folder.path() / "gt.txt", "3,7,10,20,5,6,1\n").ok());
   const auto read = truth_of("street.mp4", folder.path() / "gt.txt");
