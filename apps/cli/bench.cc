@@ -3,12 +3,12 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 
 #include "cli.h"
 #include "cluster/cluster_bench.h"
+#include "exit_codes.h"
 #include "facts.h"
 #include "model.h"
 #include "shoal/base/progress_bar.h"
@@ -61,29 +61,16 @@ Result<LatencyRecorder> measure_for(double seconds, const Work& work) {
                    [&](double passed) { progress.at(static_cast<size_t>(passed * 10)); });
 }
 
-// One measurement per line of standard input, which says how many seconds: the program that writes
-// the lines can let several engines take turns. The first run of a turn finds the caches full of
-// another engine's data, so it does not count.
+// The program that writes lines on standard input can let several engines take turns.
 Outcome take_turns(const Work& work, const fit::BenchFacts& known) {
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    const double seconds = std::strtod(line.c_str(), nullptr);
-    if (const Status warm_up = work(); !warm_up.ok()) return fail(Exit::kDevice, warm_up);
-    SHOAL_OR_EXIT(const auto times, Exit::kDevice, measure_for(seconds, work));
+  const auto measure = [&](double seconds) -> Status {
+    SHOAL_ASSIGN(const auto times, measure_for(seconds, work));
     print_facts(facts_of(known, times), true);
     std::fflush(stdout);
-  }
+    return {};
+  };
+  SHOAL_TRY_OR_EXIT(Exit::kDevice, fit::take_turns(std::cin, work, measure));
   return {};
-}
-
-void warn_of_noise(const LatencyRecorder& times) {
-  constexpr double kMostNoise = 0.1;
-  if (const double noise = fit::noise_of(times); noise > kMostNoise) {
-    std::fprintf(
-        stderr,
-        "this machine is busy: half of the runs took %.0f %% longer than the fastest tenth\n",
-        100 * noise);
-  }
 }
 
 // After `open_ms`, in which all was made ready for the first run. `more` is asked what a run takes
@@ -98,19 +85,15 @@ Outcome measure(const BenchFlags& flags, const Device& device, const Work& work,
   if (flags.turns) return take_turns(work, known);
   SHOAL_OR_EXIT(const auto times, Exit::kDevice, measure_for(flags.seconds, work));
   print_facts(facts_of(known, times), flags.json);
-  if (!flags.json) warn_of_noise(times);
+  if (const std::string warning = fit::warning_of(times); !flags.json && !warning.empty()) {
+    std::fprintf(stderr, "%s\n", warning.c_str());
+  }
   return {};
 }
 
-Result<LoadedGraph> load(const BenchFlags& flags, int64_t batch) {
-  SHOAL_ASSIGN(const Model model, open_model_with_warning(flags.model.model));
-  return fit::load_for_batch(model, batch);
-}
-
 Result<Session> open(const BenchFlags& flags, Device& device) {
-  if (flags.batch == 0) return open_session(flags.model, device);
-  SHOAL_ASSIGN(const LoadedGraph loaded, load(flags, flags.batch));
-  return Session::open(loaded.graph, device, {.optimize = flags.model.optimize});
+  SHOAL_ASSIGN(const Model model, open_model_with_warning(flags.model.model));
+  return fit::session_for_batch(model, flags.batch, device, {.optimize = flags.model.optimize});
 }
 
 Outcome bench_model(const BenchFlags& flags, Device& device, const Json& known = Json::object()) {
@@ -144,8 +127,9 @@ Outcome bench_clients(const BenchFlags& flags, Device& device) {
 
 Outcome bench_training(const BenchFlags& flags, Device& device) {
   const auto begin = Clock::now();
-  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel,
-                load(flags, flags.batch > 0 ? flags.batch : 64));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
+  const int64_t batch = flags.batch > 0 ? flags.batch : fit::TrainingBench::kUsualBatch;
+  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, fit::load_for_batch(model, batch));
   SHOAL_OR_EXIT(
       fit::TrainingBench training, Exit::kModel,
       fit::TrainingBench::create(device, loaded.graph,
@@ -179,12 +163,8 @@ Outcome bench(const BenchFlags& flags) {
     return {Exit::kUsage, "--memory with a size is for --train"};
   }
   ModelFlags model = flags.model;
-  if (flags.precision != "fp32" && !gpu::has_precisions(model.device)) {
-    return {Exit::kUsage,
-            "--precision " + flags.precision + " is for --device opencl:N or vulkan:N"};
-  }
+  SHOAL_OR_EXIT(model.device, Exit::kUsage, gpu::in_precision(model.device, flags.precision));
   if (flags.precision == "auto") return bench_automatic(flags);
-  if (flags.precision == "fp16") model.device = gpu::in_f16(model.device);
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(model));
   if (flags.clients > 0) return bench_clients(flags, *device);
   return flags.train ? bench_training(flags, *device) : bench_model(flags, *device);

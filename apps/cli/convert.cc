@@ -9,8 +9,8 @@
 #include "preprocess_flags.h"
 #include "shoal/base/progress_bar.h"
 #include "shoal/compress/facts.h"
+#include "shoal/config/compress_settings.h"
 #include "shoal/devices/devices.h"
-#include "shoal/fit/calibration_files.h"
 #include "shoal/onnx/export.h"
 #include "shoal/onnx/sparse_storage.h"
 #include "shoal/passes/passes.h"
@@ -37,18 +37,10 @@ struct ConvertFlags {
   std::vector<std::string> shapes;
   bool optimize = false;
   bool sparse = false;
-  const compress::Method* method = nullptr;  // null: none
   bool json = false;
-  std::string folder;  // images and .npy files to calibrate with; empty: random inputs
-  size_t limit = 100;  // files to read at most
-  std::string target = "macs=0.5";
-  std::string ranges = "auto";
-  bool correct_bias = true;
-  double real = compress::FallbackRule().most_work;
-  std::string device = "cpu";
-  int threads = 0;
+  config::CompressSettings compress;
   PreprocessFlags preprocess;
-  const Command* command = nullptr;  // to ask which flags were given
+  GivenFlags given;
 };
 
 Outcome write(const ConvertFlags& flags, const Graph& graph,
@@ -64,77 +56,47 @@ void report(const ConvertFlags& flags, const compress::Compressed& result, size_
   const compress::WrittenFile file{
       flags.output, static_cast<int64_t>(std::filesystem::file_size(flags.output, unknown)),
       examples};
-  if (flags.json) return print_json(to_json(result, *flags.method, file));
-  std::fputs(text_of(result, *flags.method, file).c_str(), stderr);
+  const compress::Method& method = *flags.compress.method;
+  if (flags.json) return print_json(to_json(result, method, file));
+  std::fputs(text_of(result, method, file).c_str(), stderr);
 }
 
 Result<compress::CalibrationData> examples_for(const ConvertFlags& flags, const Graph& graph) {
-  const unsigned needs = flags.method->needs;
-  const unsigned read =
-      flags.folder.empty() ? compress::kExamples : compress::kExamples | compress::kExamplesIfAny;
-  if ((needs & read) == 0) return compress::CalibrationData();
-  SHOAL_ASSIGN(const Preprocess how, flags.preprocess.resolve());
-  if (!flags.folder.empty()) return fit::folder_examples(graph, flags.folder, flags.limit, how);
-  std::fprintf(stderr,
-               "shoal: no --calibrate DIR: calibrating with random inputs, good for measuring "
-               "speed only\n");
-  return compress::random_examples(graph);
+  const config::ExampleSource source = example_source(flags.compress);
+  Preprocess how;
+  if (source != config::ExampleSource::kNone) {
+    SHOAL_ASSIGN(how, flags.preprocess.resolve());
+  }
+  if (source == config::ExampleSource::kRandom) {
+    std::fprintf(stderr,
+                 "shoal: no --calibrate DIR: calibrating with random inputs, good for measuring "
+                 "speed only\n");
+  }
+  return config::examples_for(flags.compress, graph, how);
 }
 
 Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded) {
-  SHOAL_OR_EXIT(const compress::Target target, Exit::kUsage, compress::parse_target(flags.target));
+  const config::CompressSettings& how = flags.compress;
+  SHOAL_OR_EXIT(const compress::Target target, Exit::kUsage, compress::parse_target(how.target));
   SHOAL_OR_EXIT(compress::CalibrationData examples, Exit::kUsage,
                 examples_for(flags, loaded.graph));
   const size_t count = examples.count;
-  // A method that measures time needs the kernels that a run will use; ranges do not, and are the
-  // same every time only if the kernels are.
-  const bool tunes = (flags.method->needs & compress::kSpeed) != 0;
-  const CpuOptions cpu{
-      .threads = flags.threads, .tune = tunes ? Tune::kFast : Tune::kOff, .remember = tunes};
-  SHOAL_OR_EXIT(const auto device, Exit::kDevice, shoal::make_device(flags.device, {.cpu = cpu}));
-  compress::Int8Options int8{.ranges = compress::find_range_rule(flags.ranges),  // auto: none
-                             .correct_bias = flags.correct_bias};
-  // What random inputs would leave real says nothing.
-  int8.fallback.most_work = flags.folder.empty() ? 0 : flags.real;
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice,
+                shoal::make_device(how.device, {.cpu = cpu_options(how)}));
   ProgressBar progress("calibrating", count);
-  const auto result = flags.method->run(
-      loaded.graph,
-      {*device, std::move(examples), [&progress](size_t i) { progress.at(i); }, target, int8});
+  const auto result = how.method->run(
+      loaded.graph, {*device, std::move(examples), [&progress](size_t i) { progress.at(i); },
+                     target, int8_options(how)});
   if (!result.ok()) return fail(Doing::kUseData, result.status().at(flags.model));
   Outcome outcome = write(flags, result->graph, loaded.outputs);
   if (outcome.exit == Exit::kOk) report(flags, *result, count);
   return outcome;
 }
 
-// Flags that only a method uses must not be given without one, nor those that this method does not
-// read.
-Status check(const ConvertFlags& flags) {
-  constexpr unsigned kAny = ~0U, kSeeing = compress::kExamples | compress::kExamplesIfAny;
-  for (const auto& [name, readers] :
-       {std::pair("--calibrate", kSeeing), std::pair("--limit", kSeeing),
-        std::pair("--target", unsigned{compress::kTarget}), std::pair("--device", kAny),
-        std::pair("--threads", kAny), std::pair("--json", kAny)}) {
-    if (flags.command->count(name) == 0) continue;
-    if (flags.method == nullptr) {
-      return invalid(std::string(name) + " is for a method of compression, and none was given");
-    }
-    if (readers != kAny && (flags.method->needs & readers) == 0) {
-      return invalid("--" + std::string(flags.method->name) + " does not read " + name);
-    }
-  }
-  for (const char* name : {"--ranges", "--bias-correction", "--real"}) {
-    if (flags.command->count(name) > 0 &&
-        (flags.method == nullptr || flags.method->name != "int8")) {
-      return invalid(std::string(name) + " is for --int8");
-    }
-  }
-  return {};
-}
-
 Outcome convert(const ConvertFlags& flags) {
-  if (const Status fine = check(flags); !fine.ok()) return fail(Exit::kUsage, fine);
+  SHOAL_TRY_OR_EXIT(Exit::kUsage, check(flags.compress, flags.given));
   SHOAL_OR_EXIT(LoadedGraph loaded, Exit::kModel, load_graph(flags.model, flags.shapes));
-  if (flags.method != nullptr) return compress_and_write(flags, loaded);
+  if (flags.compress.method != nullptr) return compress_and_write(flags, loaded);
   if (flags.optimize) {
     SHOAL_OR_EXIT(loaded.graph, Exit::kModel, passes::optimize(loaded.graph));
   }
@@ -146,26 +108,11 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
   const FlagGroup all(command, "Compression");
   for (const compress::Method& method : compress::methods()) {
     all.add_flag(
-           "--" + std::string(method.name), [&] { flags.method = &method; },
+           "--" + std::string(method.name), [&] { flags.compress.method = &method; },
            std::string(method.what))
         ->excludes(optimize);
   }
-  all.add_option("--calibrate", flags.folder, "Images or .npy files to see what values are like");
-  all.add_setting("--limit", flags.limit, "Files to read at most", in_range(1, 1'000'000));
-  all.add_setting("--target", flags.target,
-                  "The share that stays, of macs, parameters, bytes or units: macs=0.5");
-  all.add_setting(
-      "--ranges", flags.ranges,
-      "What int8 spends its steps on: minmax, percentile, mse, or auto (what is best on "
-      "some of the files)",
-      one_of({"auto", "minmax", "percentile", "mse"}));
-  all.add_flag("--bias-correction,!--no-bias-correction", flags.correct_bias,
-               "int8 puts the shift of means into biases, where that helps (default)");
-  all.add_setting("--real", flags.real,
-                  "Share of the work that int8 may leave as it is; without files: none",
-                  in_range(0.0, 1.0));
-  add_device_to(command, flags.device, "What runs the model on these files")->group("Compression");
-  all.add_setting("--threads", flags.threads, "Threads to use; 0: one per core", in_range(0, 1024));
+  all.add(settings_of(flags.compress));
   all.add_flag("--json", flags.json, "Report as JSON on stdout");
   flags.preprocess.add_to(command);
 }
@@ -175,7 +122,7 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
 void add_convert(Command& app, Action& action) {
   const auto [command, flags] = add_command(
       app, action, "convert", "Read a model, write it as ONNX opset 17", kExamples, convert);
-  flags.command = &command;
+  flags.given = command.given();
   command.add_option("model", flags.model, "ONNX file or zoo:NAME")->required();
   command.add_option("--output,-o", flags.output, "The ONNX file to write")->required();
   command.add_option("--shape", flags.shapes, "NAME=1x3x224x224 for inputs of open size");

@@ -1,14 +1,13 @@
 // shoal eval: accuracy on labelled images.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <string_view>
 
 #include "eval_flags.h"
 #include "exit_codes.h"
 #include "facts.h"
 #include "shoal/base/progress_bar.h"
 #include "shoal/base/seconds_since.h"
+#include "shoal/config/evaluation_task.h"
 #include "shoal/data/dataset.h"
 #include "shoal/detect/detector.h"
 #include "shoal/detect/precision_facts.h"
@@ -50,7 +49,7 @@ Json json_of(const exits::ExitsEvaluation& result, const exits::Runner& runner, 
 void print_table(const exits::ExitsEvaluation& result, const exits::Runner& runner,
                  double seconds) {
   table_of(rows_of(result, runner)).print();
-  std::fputs(summary_text(result, seconds).c_str(), stdout);
+  print_text(summary_text(result, seconds));
 }
 
 void print_table(const fit::Evaluation& result, double seconds) {
@@ -59,7 +58,7 @@ void print_table(const fit::Evaluation& result, double seconds) {
 
 void print_table(const fit::Evaluation& result, const AutomaticPrecision& chosen, double seconds) {
   print_table(result, seconds);
-  std::printf("%zu of %zu layers in fp32\n", chosen.choice.f32_layers.size(), chosen.layers.size());
+  print_text(text_of(chosen));
 }
 
 const fit::Evaluation& answers_of(const fit::Evaluation& result) { return result; }
@@ -69,21 +68,19 @@ const fit::Evaluation& answers_of(const exits::ExitsEvaluation& result) { return
 template <class Evaluate, class... More>
 Outcome evaluate_and_print(const EvalFlags& flags, const Dataset& data, Preprocess how,
                            Evaluate evaluate, const More&... more) {
-  ProgressBar line("eval", flags.limit > 0 ? std::min(flags.limit, data.size()) : data.size());
+  fit::EvaluationOptions options{
+      .preprocess = std::move(how), .limit = flags.limit, .batch = flags.batch};
+  ProgressBar line("eval", options.examples_of(data));
+  options.progress = [&line](size_t done, size_t) { line.at(done); };
   const auto start = std::chrono::steady_clock::now();
-  const auto result =
-      evaluate(fit::EvaluationOptions{.preprocess = std::move(how),
-                                      .limit = flags.limit,
-                                      .batch = flags.batch,
-                                      .progress = [&line](size_t done, size_t) { line.at(done); }});
+  const auto result = evaluate(options);
   const double seconds = seconds_since(start);
   if (!result.ok()) return fail(Doing::kUseData, result.status());
   flags.json ? print_json(json_of(*result, more..., seconds))
              : print_table(*result, more..., seconds);
   const fit::Evaluation& answers = answers_of(*result);
-  if (answers.with_nan() > 0) {
-    std::fprintf(stderr, "%zu of %zu images have scores that are NaN, which count as wrong\n",
-                 answers.with_nan(), answers.images());
+  if (const std::string warning = warning_of(answers); !warning.empty()) {
+    std::fprintf(stderr, "%s\n", warning.c_str());
   }
   return require_accuracy(answers.top1(), flags.min_top1);
 }
@@ -110,13 +107,9 @@ Outcome evaluate_automatic(const EvalFlags& flags, const Dataset& data, const Pr
   const auto open_on = [&](Device& device) { return open_session(flags.model, device); };
   const fit::EvaluationOptions options{
       .preprocess = how, .limit = kChoosingImages, .batch = flags.batch};
-  const auto accuracy = [&](Session& session) -> Result<double> {
-    SHOAL_ASSIGN(const fit::Evaluation answers, fit::evaluate(session, *choosing, options));
-    return answers.top1() / 100;
-  };
   SHOAL_OR_EXIT(const AutomaticPrecision found, Exit::kDevice,
                 choose_precision(gpu::with_precision(flags.model.device), flags.budget / 100, {},
-                                 open_on, accuracy));
+                                 open_on, fit::share_right_of(*choosing, options)));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *found.device));
   return evaluate_and_print(
       flags, data, how, [&](const auto& given) { return fit::evaluate(session, data, given); },
@@ -136,40 +129,15 @@ Outcome evaluate_detector(const EvalFlags& flags) {
       detect::evaluate(detector, flags.data, {.limit = flags.limit, .progress = progress}));
   const double seconds = seconds_since(begin);
   bar.end();
-  const std::string head(detect::name_of(detector.head().kind));
-  if (flags.json) {
-    Json json = to_json(precision, seconds);
-    json["head"] = head;
-    print_json(json);
-  } else {
-    std::printf("%zu images, head %s: mAP 50 %.2f %%, mAP %.2f %%\n", precision.images(),
-                head.c_str(), precision.map50(), precision.map());
-  }
+  const detect::HeadKind head = detector.head().kind;
+  flags.json ? print_json(to_json(precision, head, seconds)) : print_text(text_of(precision, head));
   return {};
 }
 
-// Formats that only one task reads.
-struct TaskOfFormat {
-  std::string_view format, task;
-};
-constexpr TaskOfFormat kTasksOfFormats[] = {
-    {"yolo", "detect"}, {"mot", "track"}, {"video", "gate"}};
-
-Outcome evaluate(const EvalFlags& flags) {
-  const auto task = std::ranges::find(kTasksOfFormats, flags.format, &TaskOfFormat::format);
-  const bool known = task != std::end(kTasksOfFormats);
-  if (flags.task != (known ? task->task : "classify")) {
-    return {
-        Exit::kUsage,
-        "--task detect reads --format yolo, track reads mot, gate reads video, classify the rest"};
-  }
-  if (flags.format == "yolo") return evaluate_detector(flags);
-  if (known) return flags.task == "track" ? evaluate_tracks(flags) : evaluate_gate(flags);
+Outcome evaluate_classifier(const EvalFlags& flags) {
   SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
   SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
-  if (flags.precision == "auto" && !gpu::has_precisions(flags.model.device)) {
-    return {Exit::kUsage, "--precision auto is for --device opencl:N or vulkan:N"};
-  }
+  SHOAL_TRY_OR_EXIT(Exit::kUsage, gpu::in_precision(flags.model.device, flags.precision).status());
   if (flags.precision == "auto") return evaluate_automatic(flags, *data, how);
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   if (!flags.exits.empty()) return evaluate_exits(flags, *device, *data, std::move(how));
@@ -177,6 +145,22 @@ Outcome evaluate(const EvalFlags& flags) {
   return evaluate_and_print(flags, *data, std::move(how), [&](const auto& options) {
     return fit::evaluate(session, *data, options);
   });
+}
+
+Outcome evaluate(const EvalFlags& flags) {
+  SHOAL_OR_EXIT(const config::EvaluationTask task, Exit::kUsage,
+                config::evaluation_task(flags.task, flags.format));
+  switch (task) {
+    case config::EvaluationTask::kDetect:
+      return evaluate_detector(flags);
+    case config::EvaluationTask::kTrack:
+      return evaluate_tracks(flags);
+    case config::EvaluationTask::kGate:
+      return evaluate_gate(flags);
+    case config::EvaluationTask::kClassify:
+      break;
+  }
+  return evaluate_classifier(flags);
 }
 
 }  // namespace
@@ -190,13 +174,13 @@ void add_eval(Command& app, Action& action) {
       .add_option("--format", flags.format,
                   "idx (MNIST), cifar, npy, or folder; yolo for boxes: images/ and labels/; mot or "
                   "video for a video",
-                  one_of({"idx", "cifar", "npy", "folder", "yolo", "mot", "video"}))
+                  one_of(config::evaluation_formats()))
       ->required();
   command.add_setting(
       "--task", flags.task,
       "classify; detect: boxes, by average precision; track: identities, by MOTA and "
       "IDF1; gate: frames that need no look",
-      one_of({"classify", "detect", "track", "gate"}));
+      one_of(config::evaluation_tasks()));
   command.add_option("--head", flags.head,
                      "What a detector's outputs mean, if their shapes do not say it: yolov5, ...",
                      one_of(detect::head_names()));

@@ -1,11 +1,9 @@
-#include <cstdio>
-
 #include "eval_flags.h"
 #include "facts.h"
 #include "shoal/base/progress_bar.h"
+#include "shoal/watch/evaluation.h"
 #include "shoal/watch/facts.h"
 #include "shoal/watch/open_source.h"
-#include "shoal/watch/scene.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {
@@ -20,13 +18,10 @@ Outcome evaluate_and_print(const EvalFlags& flags, Evaluate evaluate, Print prin
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_detector_model(flags.model.model));
   SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
                 detect::Detector::open(model, *device, detect::find_head(flags.head)));
-  const size_t all = source->size().value_or(0);  // 0: nobody knows
-  ProgressBar bar("frames", flags.limit > 0 && (all == 0 || flags.limit < all) ? flags.limit : all);
-  SHOAL_OR_EXIT(const auto result, Exit::kUsage,
-                evaluate(detector, *source,
-                         watch::EvaluationOptions{.limit = flags.limit,
-                                                  .progress = [&](size_t done) { bar.at(done); },
-                                                  .cancel = cancel_on_signals()}));
+  watch::EvaluationOptions options{.limit = flags.limit, .cancel = cancel_on_signals()};
+  ProgressBar bar("frames", options.frames_of(*source));
+  options.progress = [&](size_t done) { bar.at(done); };
+  SHOAL_OR_EXIT(const auto result, Exit::kUsage, evaluate(detector, *source, options));
   bar.end();
   print(result);
   return {};
@@ -35,13 +30,8 @@ Outcome evaluate_and_print(const EvalFlags& flags, Evaluate evaluate, Print prin
 }  // namespace
 
 Outcome evaluate_tracks(const EvalFlags& flags) {
-  track::Identities truth;
-  if (flags.data != watch::kScene) {
-    SHOAL_OR_EXIT(truth, Exit::kUsage, track::read_identities(flags.truth));
-  } else {
-    const watch::SceneOptions scene;
-    for (size_t i = 0; i < scene.frames; ++i) truth[i] = watch::scene_truth(scene, i);
-  }
+  SHOAL_OR_EXIT(const track::Identities truth, Exit::kUsage,
+                watch::truth_of(flags.data, flags.truth));
   return evaluate_and_print(
       flags,
       [&](auto& detector, auto& source, const auto& options) {
@@ -59,10 +49,7 @@ Outcome evaluate_gate(const EvalFlags& flags) {
         return watch::evaluate_gate(detector, source, {}, options);
       },
       [&](const watch::GateEvaluation& result) {
-        if (flags.json) return print_json(to_json(result));
-        std::printf(
-            "%zu frames, %.1f %% not looked at; F1 with a look at each %.4f; gate %.3f ms\n",
-            result.frames, 100 * result.skipped_share(), result.agreement.f1(), result.gate_ms_p50);
+        flags.json ? print_json(to_json(result)) : print_text(text_of(result));
       });
 }
 

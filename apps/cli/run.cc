@@ -7,6 +7,7 @@
 #include "preprocess_flags.h"
 #include "shoal/fit/answers.h"
 #include "shoal/fit/builtin_samples.h"
+#include "shoal/fit/fallback.h"
 #include "shoal/fit/run_files.h"
 
 namespace shoal::cli {
@@ -39,74 +40,42 @@ Result<Session::Tensors> read_inputs(const RunFlags& flags, const Session& sessi
   return fit::read_inputs(flags.inputs, session.inputs(), how);
 }
 
-// The answer of a model; of the fallback model if `degraded` says why.
-struct Answer {
-  Session::Tensors outputs;
-  std::string degraded;
-};
-
 void print_tables(const Session::Tensors& outputs, const fit::AnswerView& view) {
-  Table all({"output", "type", "elements"});
-  bool any = false;
   for (const auto& [name, tensor] : outputs) {
-    if (shows_classes(tensor, view)) {
-      table_of(class_rows(name, tensor, view)).print();
-    } else {
-      all.add({name, to_string(tensor.type()), fit::summary_of(tensor)});
-      any = true;
-    }
+    if (shows_classes(tensor, view)) table_of(class_rows(name, tensor, view)).print();
   }
-  if (any) all.print();
+  if (const auto rows = element_rows(outputs, view); !rows.empty()) table_of(rows).print();
 }
 
 // No model, no input: the digits in the binary answer on the samples in the binary.
 Outcome run_samples(Session& session, bool json) {
   SHOAL_OR_EXIT(const auto samples, Exit::kDevice, fit::classify_samples(session));
-  std::vector<Facts> rows;
-  for (const auto& [name, best] : samples) {
-    rows.push_back({{"image", std::string(name), "image"},
-                    {"digit", best.index, "digit"},
-                    {"share", static_cast<float>(best.probability), "share",
-                     fixed(100.0 * best.probability, 1) + " %"}});
-  }
-  json ? print_json(list_of(rows)) : table_of(rows).print();
+  json ? print_json(list_of(rows_of(samples))) : table_of(rows_of(samples)).print();
   return {};
 }
 
 // By a smaller model, on this device alone.
-Result<Answer> answer_anyway(const RunFlags& flags, const Status& why) {
+Result<fit::Answer> answer_anyway(const RunFlags& flags, const Status& why) {
   ModelFlags small = flags.model;
   small.model = flags.fallback;
   SHOAL_ASSIGN(const auto device, make_device(small));
   SHOAL_ASSIGN(Session session, open_session(small, *device));
   SHOAL_ASSIGN(const auto inputs, read_inputs(flags, session));
-  SHOAL_TRY(session.accepts(inputs));
-  SHOAL_ASSIGN(auto outputs, session.run(inputs));
-  return Answer{std::move(outputs), flags.fallback + " answered: " + std::string(why.message())};
+  return fit::answer_instead(session, inputs, flags.fallback, why);
 }
 
-Outcome show(const Answer& answer, const RunFlags& flags, const fit::AnswerView& view) {
+Outcome show(const fit::Answer& answer, const RunFlags& flags, const fit::AnswerView& view) {
   if (!flags.save.empty()) {
     if (Status saved = fit::write_outputs(answer.outputs, flags.save); !saved.ok())
       return fail(Exit::kResources, saved);
   }
   if (flags.json) {
-    Json result = to_json(answer.outputs, view);
-    if (!answer.degraded.empty()) result["degraded"] = answer.degraded;
-    print_json(result);
+    print_json(to_json(answer, view));
   } else if (flags.save.empty() || flags.top > 0) {
     print_tables(answer.outputs, view);
   }
   if (answer.degraded.empty()) return {};
   return {Exit::kDegraded, answer.degraded};
-}
-
-// Too few workers for the model, or none that can be reached: what a smaller one is for.
-bool calls_for_fallback(const RunFlags& flags, const Status& status) {
-  const Code code = status.code();
-  const bool of_workers = code == Code::kUnavailable || code == Code::kDeadline ||
-                          code == Code::kExhausted || code == Code::kNotFound;
-  return !flags.fallback.empty() && of_workers;
 }
 
 Outcome run(RunFlags& flags) {
@@ -115,30 +84,27 @@ Outcome run(RunFlags& flags) {
   if (!flags.labels.empty()) {
     SHOAL_OR_EXIT(view.labels, Exit::kUsage, fit::read_labels(flags.labels));
   }
-  const auto fall_back = [&](const Status& why, Exit otherwise) -> Outcome {
-    if (!calls_for_fallback(flags, why)) return fail(otherwise, why);
-    SHOAL_OR_EXIT(const Answer answer, Exit::kModel, answer_anyway(flags, why));
+  const auto fall_back = [&](fit::RunStep step, const Status& why, Exit otherwise) -> Outcome {
+    if (flags.fallback.empty() || !calls_for_fallback(step, why)) return fail(otherwise, why);
+    SHOAL_OR_EXIT(const fit::Answer answer, Exit::kModel, answer_anyway(flags, why));
     return show(answer, flags, view);
   };
+  using enum fit::RunStep;
   const bool on_cluster = flags.plan.is_on_cluster();
   auto device = on_cluster ? open_cluster_device(flags.plan) : make_device(flags.model);
   if (!device.ok()) {
-    return fall_back(device.status(),
+    return fall_back(kReach, device.status(),
                      on_cluster ? exit_of(Doing::kConnect, device.status()) : Exit::kDevice);
   }
   auto opened = open_session(flags.model, **device);
-  if (!opened.ok()) {
-    const Status why = opened.status();
-    // What is not found here is the model's file, which is no matter of workers.
-    return why.code() == Code::kNotFound ? fail(Exit::kModel, why) : fall_back(why, Exit::kModel);
-  }
+  if (!opened.ok()) return fall_back(kOpen, opened.status(), Exit::kModel);
   Session& session = *opened;
   if (flags.inputs.empty() && flags.model.model == kDefaultModel)
     return run_samples(session, flags.json);
   SHOAL_OR_EXIT(auto inputs, Exit::kUsage, read_inputs(flags, session));
   if (Status fits = session.accepts(inputs); !fits.ok()) return fail(Exit::kUsage, fits);
   auto ran = session.run(inputs);
-  if (!ran.ok()) return fall_back(ran.status(), exit_of(Doing::kRun, ran.status()));
+  if (!ran.ok()) return fall_back(kRun, ran.status(), exit_of(Doing::kRun, ran.status()));
   return show({*std::move(ran), {}}, flags, view);
 }
 

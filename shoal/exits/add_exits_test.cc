@@ -110,6 +110,7 @@ TEST_F(Adding, WritesAFileThatAnswersAsItSays) {
   EXPECT_EQ(seen->figures.precision, result->test.precision);
   EXPECT_EQ(seen->figures.mean_macs, result->test.mean_macs);
   EXPECT_GT(seen->figures.share[0], 0);
+  EXPECT_EQ(evaluate(*runner, thresholds, *data_.test, {.limit = 9})->answers.images(), 9u);
   const auto rows = rows_of(*seen, *runner);
   ASSERT_EQ(rows.size(), runner->exits().size() + 1);
   EXPECT_EQ(rows[0][0].cell, runner->exits()[0].at);

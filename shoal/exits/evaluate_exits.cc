@@ -20,7 +20,7 @@ constexpr size_t kAhead = 2;
 Result<ExitsEvaluation> evaluate(const Runner& runner, std::span<const double> thresholds,
                                  const Dataset& data, const fit::EvaluationOptions& options) {
   const size_t stages = runner.stage_macs().size();
-  const size_t count = options.limit > 0 ? std::min(options.limit, data.size()) : data.size();
+  const size_t count = options.examples_of(data);
   std::vector<size_t> answered(stages, 0), correct(stages, 0);
   ExitsEvaluation result;
   const Shape& shape = runner.input_type().shape;

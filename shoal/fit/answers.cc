@@ -57,6 +57,16 @@ Json to_json(const Session::Tensors& outputs, const AnswerView& view) {
   return result;
 }
 
+std::vector<Facts> element_rows(const Session::Tensors& outputs, const AnswerView& view) {
+  std::vector<Facts> rows;
+  for (const auto& [name, tensor] : outputs) {
+    if (shows_classes(tensor, view)) continue;
+    rows.push_back({shown("output", name), shown("type", to_string(tensor.type())),
+                    shown("elements", summary_of(tensor))});
+  }
+  return rows;
+}
+
 std::string summary_of(const Tensor& tensor) {
   constexpr size_t kShown = 6;
   std::string text;

@@ -24,6 +24,9 @@ bool shows_classes(const Tensor& output, const AnswerView& view);
 std::vector<Facts> class_rows(const std::string& name, const Tensor& output,
                               const AnswerView& view);
 
+// Type and first elements of the other outputs, as rows.
+std::vector<Facts> element_rows(const Session::Tensors& outputs, const AnswerView& view);
+
 // The first elements of a tensor.
 std::string summary_of(const Tensor& tensor);
 

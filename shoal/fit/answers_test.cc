@@ -14,6 +14,19 @@ TEST(Answers, AreElementsWhereNoClassesAreAskedFor) {
   EXPECT_EQ(summary_of(Tensor::of<int64_t>({7}, {1, 2, 3, 4, 5, 6, 7})), "1 2 3 4 5 6 ...");
 }
 
+TEST(Answers, AreARowEachButForClasses) {
+  const Session::Tensors outputs = {{"count", Tensor::of<int64_t>({1}, {3})},
+                                    {"scores", Tensor::of<float>({1, 2}, {0.5F, 2})}};
+  const auto all = element_rows(outputs, {});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1][0].cell, "scores");
+  EXPECT_EQ(all[1][1].cell, "f32[1,2]");
+  EXPECT_EQ(all[1][2].cell, "0.5 2");
+  const auto rest = element_rows(outputs, {.top = 1});
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0][0].cell, "count");
+}
+
 TEST(Answers, AreTheBestClassesByName) {
   const Tensor scores = Tensor::of<float>({1, 3}, {0, 2, 1});
   const AnswerView view{.top = 2, .labels = {"zero", "one"}};

@@ -1,8 +1,11 @@
 #include "shoal/fit/bench.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include "shoal/base/machine.h"
+#include "shoal/base/number_text.h"
 #include "shoal/device/hybrid.h"
 #include "shoal/session/layer_profile.h"
 #include "shoal/tensor/random_tensor.h"
@@ -27,6 +30,26 @@ Result<BenchWork> work_of(Session& session, const Session::Tensors& inputs, Devi
 
 double noise_of(const LatencyRecorder& times) {
   return times.quantile(0.5) / times.quantile(0.1) - 1;
+}
+
+std::string warning_of(const LatencyRecorder& times) {
+  constexpr double kMostNoise = 0.1;
+  const double noise = noise_of(times);
+  if (!(noise > kMostNoise)) return "";
+  return "this machine is busy: half of the runs took " + fixed(100 * noise, 0) +
+         " % longer than the fastest tenth";
+}
+
+Status take_turns(std::istream& lines, const std::function<Status()>& run,
+                  const std::function<Status(double seconds)>& measure) {
+  constexpr double kLongest = 3600;
+  std::string line;
+  while (std::getline(lines, line)) {
+    const double seconds = std::strtod(line.c_str(), nullptr);
+    SHOAL_TRY(run());
+    SHOAL_TRY(measure(seconds > 0 ? std::min(seconds, kLongest) : 0));
+  }
+  return {};
 }
 
 Facts facts_of(const BenchFacts& known, const LatencyRecorder& times) {

@@ -5,6 +5,8 @@
 //   })); print(fit::facts_of({.model = name, .work = work}, times));
 #pragma once
 
+#include <functional>
+#include <istream>
 #include <memory>
 #include <string>
 
@@ -40,6 +42,15 @@ Facts facts_of(const std::string& model, const DeviceInfo& device, size_t client
 // How much longer half of the runs took than the fastest tenth, as a share: what other programs and
 // changing clocks add to times.
 double noise_of(const LatencyRecorder& times);
+// What a person should know of that, in one line; empty where there is little noise.
+std::string warning_of(const LatencyRecorder& times);
+
+// Lets several engines be measured in turns: one turn per line, which says how many seconds, until
+// the lines end. What is no number is 0 seconds, and no turn takes longer than an hour. The first
+// run of a turn finds the caches full of another engine's data, so that it is not measured. Fails
+// as soon as `run` or `measure`, which gets the seconds, does.
+Status take_turns(std::istream& lines, const std::function<Status()>& run,
+                  const std::function<Status(double seconds)>& measure);
 
 // Steps on noise, with a rate that leaves the weights nearly where they are. Not thread-safe.
 class TrainingBench {
@@ -52,6 +63,7 @@ class TrainingBench {
   // Of batches of which the network is a graph for. Fails as Trainer::create(). REQUIRES: `device`
   // outlives it.
   static Result<TrainingBench> create(Device& device, Graph network, const Options& options);
+  static constexpr int64_t kUsualBatch = 64;
 
   Status step() { return trainer_->step(images_, std::span(&labels_, 1)).status(); }
   Result<BenchWork> work() const;

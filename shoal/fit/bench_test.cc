@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "shoal/fit/network.h"
 #include "shoal/models/model.h"
@@ -41,6 +42,52 @@ TEST(BenchFacts, OfClientsAreRequestsASecond) {
   EXPECT_EQ(find(facts, "clients")->cell, "4");
   EXPECT_EQ(find(facts, "threads")->cell, "3");
   EXPECT_EQ(find(facts, "device")->column, "") << "for scripts";
+}
+
+TEST(BenchNoise, IsSaidWhereAMachineIsBusy) {
+  EXPECT_EQ(warning_of(times_of({1, 1, 1.0625, 2})), "") << "the slowest do not count";
+  EXPECT_EQ(warning_of(times_of({1, 1.5, 1.5})),
+            "this machine is busy: half of the runs took 50 % longer than the fastest tenth");
+}
+
+class BenchTurns : public testing::Test {
+ protected:
+  Status take(const std::string& lines, const Status& run = {}, const Status& measured = {}) {
+    std::istringstream stream(lines);
+    return take_turns(
+        stream,
+        [&] {
+          log_ += "run ";
+          return run;
+        },
+        [&](double seconds) {
+          log_ += std::to_string(seconds) + " ";
+          return measured;
+        });
+  }
+  std::string log_;
+};
+
+TEST_F(BenchTurns, RunOnceBeforeEachIsMeasured) {
+  EXPECT_TRUE(take("0.5\n2\n").ok());
+  EXPECT_EQ(log_, "run 0.500000 run 2.000000 ");
+  log_.clear();
+  EXPECT_TRUE(take("").ok());
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(BenchTurns, HaveBoundsWhateverALineSays) {
+  EXPECT_TRUE(take("soon\n-1\nnan\ninf\n1e300\n\n").ok());
+  EXPECT_EQ(log_,
+            "run 0.000000 run 0.000000 run 0.000000 run 3600.000000 run 3600.000000 run 0.000000 ");
+}
+
+TEST_F(BenchTurns, EndWithAFailure) {
+  EXPECT_EQ(take("1\n1\n", Status(Code::kDeadline, "late")).code(), Code::kDeadline);
+  EXPECT_EQ(log_, "run ");
+  log_.clear();
+  EXPECT_EQ(take("1\n1\n", {}, Status(Code::kInternal, "lost")).code(), Code::kInternal);
+  EXPECT_EQ(log_, "run 1.000000 ");
 }
 
 TEST(BenchWork, OfAModelIsKnownFromARun) {

@@ -18,4 +18,15 @@ Result<std::vector<ClassifiedSample>> classify_samples(Session& session) {
   return classified;
 }
 
+std::vector<Facts> rows_of(const std::vector<ClassifiedSample>& samples) {
+  std::vector<Facts> rows;
+  for (const auto& [name, best] : samples) {
+    rows.push_back({{"image", std::string(name), "image"},
+                    {"digit", best.index, "digit"},
+                    {"share", static_cast<float>(best.probability), "share",
+                     fixed(100.0 * best.probability, 1) + " %"}});
+  }
+  return rows;
+}
+
 }  // namespace shoal::fit

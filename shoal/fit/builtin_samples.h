@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shoal/base/facts.h"
 #include "shoal/base/status.h"
 #include "shoal/fit/scores.h"
 #include "shoal/session/session.h"
@@ -17,5 +18,8 @@ struct ClassifiedSample {
 
 // Fails as the session does. REQUIRES: the session is one of kDigitsModel.
 Result<std::vector<ClassifiedSample>> classify_samples(Session& session);
+
+// A row for each.
+std::vector<Facts> rows_of(const std::vector<ClassifiedSample>& samples);
 
 }  // namespace shoal::fit

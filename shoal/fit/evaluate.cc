@@ -68,8 +68,7 @@ Status add_answers(const Batch& batch, const Tensor& scores, std::optional<bool>
 Result<Evaluation> evaluate(Session& session, const Dataset& data,
                             const EvaluationOptions& options) {
   SHOAL_ASSIGN(const InputInfo input, only_input(session));
-  const FirstExamples examples(
-      data, options.limit > 0 ? std::min(options.limit, data.size()) : data.size());
+  const FirstExamples examples(data, options.examples_of(data));
   Evaluation result;
   if (examples.size() == 0) return result;
   const Batches batches(

@@ -5,6 +5,7 @@
 //   std::printf("%.2f %%\n", result.top1());
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -76,6 +77,11 @@ struct EvaluationOptions {
   std::function<void(size_t done, size_t total)> progress = {};
   // Set by any thread to end early: the result is that of the examples done. May be null.
   const std::atomic<bool>* cancel = nullptr;
+
+  // How many examples of a data set that is.
+  size_t examples_of(const Dataset& data) const {
+    return limit > 0 ? std::min(limit, data.size()) : data.size();
+  }
 };
 
 // Evaluates a model of one input, whose first output holds the scores of classes. Images are read

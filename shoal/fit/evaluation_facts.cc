@@ -14,4 +14,18 @@ Facts facts_of(const Evaluation& answers, double seconds) {
           {"with_nan", answers.with_nan()}};
 }
 
+std::string warning_of(const Evaluation& answers) {
+  if (answers.with_nan() == 0) return "";
+  return std::to_string(answers.with_nan()) + " of " + std::to_string(answers.images()) +
+         " images have scores that are NaN, which count as wrong";
+}
+
+std::function<Result<double>(Session&)> share_right_of(const Dataset& data,
+                                                       EvaluationOptions options) {
+  return [&data, options = std::move(options)](Session& session) -> Result<double> {
+    SHOAL_ASSIGN(const Evaluation answers, evaluate(session, data, options));
+    return answers.top1() / 100;
+  };
+}
+
 }  // namespace shoal::fit

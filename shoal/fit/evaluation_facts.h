@@ -1,5 +1,8 @@
-// Evaluations of classifiers as facts.
+// Evaluations of classifiers as facts, and as one number.
 #pragma once
+
+#include <functional>
+#include <string>
 
 #include "shoal/base/facts.h"
 #include "shoal/fit/evaluation.h"
@@ -11,5 +14,13 @@ double images_per_s(const Evaluation& answers, double seconds);
 
 // Answers that took so many seconds.
 Facts facts_of(const Evaluation& answers, double seconds);
+
+// What a person should know who reads them, in one line; empty if there is nothing.
+std::string warning_of(const Evaluation& answers);
+
+// The share of the examples that a session answers right, in [0, 1]; a failure is that of
+// evaluate(). REQUIRES: `data` outlives it.
+std::function<Result<double>(Session&)> share_right_of(const Dataset& data,
+                                                       EvaluationOptions options);
 
 }  // namespace shoal::fit

@@ -137,6 +137,18 @@ TEST_F(Evaluate, StopsAtALimit) {
   EXPECT_EQ(evaluate(session, Rows(30), {.limit = 7})->images(), 7u);
   EXPECT_EQ(evaluate(session, Rows(30), {.limit = 70})->images(), 30u);
   EXPECT_EQ(evaluate(session, Rows(0))->images(), 0u);
+  EXPECT_EQ(EvaluationOptions{.limit = 7}.examples_of(Rows(30)), 7u);
+  EXPECT_EQ(EvaluationOptions{.limit = 70}.examples_of(Rows(30)), 30u);
+  EXPECT_EQ(EvaluationOptions{}.examples_of(Rows(30)), 30u);
+}
+
+TEST_F(Evaluate, AsAShareIsThatOfTheRightAnswers) {
+  const Rows data(30);
+  Session right = open(brightest_row(4)), other = open(make_network(4));
+  EXPECT_EQ(*share_right_of(data, {})(right), 1);
+  EXPECT_EQ(*share_right_of(data, {.limit = 10})(other),
+            evaluate(other, data, {.limit = 10})->top1() / 100);
+  EXPECT_FALSE(share_right_of(data, {.batch = 3})(right).ok());
 }
 
 TEST_F(Evaluate, EndsWhenItIsCancelled) {
@@ -197,6 +209,14 @@ TEST(EvaluationFacts, HaveARateOfImages) {
   EXPECT_EQ(object_of(facts_of(answers, 4)).dump(),
             R"({"images":2,"images_per_s":0.5,"top1":50.0,"top5":100.0,"with_nan":0})");
   EXPECT_EQ(facts_of(answers, 4)[1].cell, "50.00 %");
+}
+
+TEST(EvaluationFacts, WarnOfScoresThatAreNan) {
+  Evaluation answers;
+  answers.add(Scores{0, 1}, false, 1, 0);
+  EXPECT_EQ(warning_of(answers), "");
+  answers.add(Scores{0, std::numeric_limits<float>::quiet_NaN()}, false, 1, 1);
+  EXPECT_EQ(warning_of(answers), "1 of 2 images have scores that are NaN, which count as wrong");
 }
 
 }  // namespace

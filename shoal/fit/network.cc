@@ -44,6 +44,13 @@ Result<LoadedGraph> load_for_batch(const Model& model, int64_t batch) {
   return loaded;
 }
 
+Result<Session> session_for_batch(const Model& model, int64_t batch, Device& device,
+                                  const SessionOptions& options) {
+  if (batch == 0) return model.session(device, options);
+  SHOAL_ASSIGN(const LoadedGraph loaded, load_for_batch(model, batch));
+  return Session::open(loaded.graph, device, options);
+}
+
 Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& options,
                                      int64_t batch) {
   SHOAL_ASSIGN(LoadedGraph loaded, load_for_batch(model, batch));

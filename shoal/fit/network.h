@@ -14,12 +14,16 @@
 #include "shoal/fit/training_options.h"
 #include "shoal/models/model.h"
 #include "shoal/onnx/export.h"
+#include "shoal/session/session.h"
 
 namespace shoal::fit {
 
 // A model for batches of this size. A file that declares another size is rebuilt for it, unless a
 // constant in it, such as the target of a Reshape, knows the batch.
 Result<LoadedGraph> load_for_batch(const Model& model, int64_t batch);
+// A session on it; for batch 0, on the model as it is. REQUIRES: `device` outlives the session.
+Result<Session> session_for_batch(const Model& model, int64_t batch, Device& device,
+                                  const SessionOptions& options = {});
 
 // The network to train: `model` with fresh weights or another last layer, if the options say so.
 // Fails with kInvalidArgument if it has more than one input or output.

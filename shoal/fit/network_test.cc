@@ -45,6 +45,16 @@ TEST_F(Networks, AreLoadedForAnyBatch) {
   EXPECT_EQ(scores_of(load_for_batch(open_closed(), 5)), (Shape{5, 4}));  // rebuilt
 }
 
+TEST_F(Networks, HaveSessionsForAnyBatch) {
+  const auto device = make_reference_device();
+  const Model model = open_closed();
+  const auto batch_of = [&](int64_t batch) {
+    return session_for_batch(model, batch, *device)->inputs()[0].dims[0];
+  };
+  EXPECT_EQ(batch_of(0), 2) << "as the file declares it";
+  EXPECT_EQ(batch_of(5), 5);
+}
+
 TEST_F(Networks, KeepTheirWeightsForAnyBatch) {
   const auto five = load_for_batch(open_closed(), 5);
   ASSERT_TRUE(five.ok());

@@ -88,5 +88,12 @@ TEST(BuiltinSamples, AreClassifiedAsTheDigitsThatTheyAre) {
   }
 }
 
+TEST(BuiltinSamples, AreARowEach) {
+  const auto rows = rows_of({{"sample_7.png", {.index = 7, .probability = 0.75}}});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(object_of(rows[0]).dump(), R"({"digit":7,"image":"sample_7.png","share":0.75})");
+  EXPECT_EQ(rows[0][2].cell, "75.0 %");
+}
+
 }  // namespace
 }  // namespace shoal::fit

@@ -44,13 +44,13 @@ std::vector<FoundGpu> found_gpus() {
   return all;
 }
 
-bool has_precisions(std::string_view device) {
+Result<std::string> in_precision(const std::string& device, const std::string& precision) {
   const std::string_view kind = kind_of(device);
-  return kind == "opencl" || kind == "vulkan";
-}
-
-std::string in_f16(const std::string& device) {
-  return device + (device == kind_of(device) ? ":0:fp16" : ":fp16");
+  if (precision != "fp32" && kind != "opencl" && kind != "vulkan") {
+    return invalid("--precision " + precision + " is for --device opencl:N or vulkan:N");
+  }
+  if (precision != "fp16") return device;
+  return device + (device == kind ? ":0:fp16" : ":fp16");
 }
 
 MakeWithPrecision with_precision(const std::string& device) {

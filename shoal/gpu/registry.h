@@ -33,10 +33,10 @@ struct FoundGpu {
 // All of them, in the order of APIs' names. Thread-safe.
 std::vector<FoundGpu> found_gpus();
 
-// Whether the device of this name is one whose precision can be chosen: opencl:N, vulkan:N.
-bool has_precisions(std::string_view device);
-// The name of the same device in f16: "opencl:0:fp16" of "opencl".
-std::string in_f16(const std::string& device);
+// The name of the same device in this precision: of "opencl", for fp16, "opencl:0:fp16"; for fp32,
+// and for auto, which chooses for each layer, the name as it is. kInvalidArgument unless the
+// precision is fp32 or the device is one that has others: opencl:N, vulkan:N.
+Result<std::string> in_precision(const std::string& device, const std::string& precision);
 
 // The device of this name with a CPU beside it, in any precision. It fails with kUnsupported where
 // nobody registered the API.

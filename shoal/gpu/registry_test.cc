@@ -5,15 +5,22 @@
 namespace shoal::gpu {
 namespace {
 
-TEST(GpuNames, SayWhetherTheyHavePrecisions) {
+TEST(GpuNames, SayThePrecision) {
+  EXPECT_EQ(*in_precision("opencl", "fp16"), "opencl:0:fp16");
+  EXPECT_EQ(*in_precision("vulkan:2", "fp16"), "vulkan:2:fp16");
   for (const char* name : {"opencl", "opencl:0", "vulkan:1:fp16"}) {
-    EXPECT_TRUE(has_precisions(name)) << name;
+    EXPECT_EQ(*in_precision(name, "auto"), name);
+    EXPECT_EQ(*in_precision(name, "fp32"), name);
   }
+}
+
+TEST(GpuNames, OfOtherDevicesHaveNoPrecision) {
   for (const char* name : {"", "cpu", "openclish:0", "hybrid:opencl:0+cpu"}) {
-    EXPECT_FALSE(has_precisions(name)) << name;
+    EXPECT_EQ(*in_precision(name, "fp32"), name);
+    EXPECT_FALSE(in_precision(name, "fp16").ok()) << name;
+    EXPECT_EQ(in_precision(name, "auto").status().message(),
+              "--precision auto is for --device opencl:N or vulkan:N");
   }
-  EXPECT_EQ(in_f16("opencl"), "opencl:0:fp16");
-  EXPECT_EQ(in_f16("vulkan:2"), "vulkan:2:fp16");
 }
 
 TEST(GpuRegistry, FindsDevicesOfAllApis) {
@@ -64,6 +71,7 @@ TEST(PrecisionFacts, SayWhatTheSearchFound) {
   const std::string json = to_json(found).dump();
   EXPECT_NE(json.find(R"("f32_layers":["b"])"), json.npos) << json;
   EXPECT_NE(json.find(R"("layers":2)"), json.npos) << json;
+  EXPECT_EQ(text_of(found), "1 of 2 layers in fp32\n");
 }
 
 }  // namespace

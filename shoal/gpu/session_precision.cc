@@ -87,4 +87,9 @@ Json to_json(const AutomaticPrecision& found) {
           {"evaluations", found.choice.evaluations}};
 }
 
+std::string text_of(const AutomaticPrecision& found) {
+  return std::to_string(found.choice.f32_layers.size()) + " of " +
+         std::to_string(found.layers.size()) + " layers in fp32\n";
+}
+
 }  // namespace shoal

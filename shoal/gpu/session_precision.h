@@ -24,8 +24,9 @@ struct AutomaticPrecision {
   PrecisionChoice choice;
 };
 
-// What the search says, for scripts.
+// What the search says, for scripts, and in a line for people.
 Json to_json(const AutomaticPrecision& found);
+std::string text_of(const AutomaticPrecision& found);
 
 // A device that stores elements in this precision, but for these layers.
 using MakeWithPrecision = std::function<Result<std::unique_ptr<Device>>(

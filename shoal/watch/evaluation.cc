@@ -5,6 +5,7 @@
 
 #include "shoal/base/latency_recorder.h"
 #include "shoal/track/tracker.h"
+#include "shoal/watch/scene.h"
 #include "shoal/watch/watcher.h"
 
 namespace shoal::watch {
@@ -34,6 +35,19 @@ std::vector<track::Identified> shown(const std::vector<track::Track>& tracks) {
 }
 
 }  // namespace
+
+size_t EvaluationOptions::frames_of(const FrameSource& source) const {
+  const size_t all = source.size().value_or(0);
+  return limit > 0 && (all == 0 || limit < all) ? limit : all;
+}
+
+Result<track::Identities> truth_of(const std::string& source, const std::filesystem::path& file) {
+  if (source != kScene) return track::read_identities(file);
+  const SceneOptions scene;
+  track::Identities truth;
+  for (size_t i = 0; i < scene.frames; ++i) truth[i] = scene_truth(scene, i);
+  return truth;
+}
 
 Result<TrackEvaluation> evaluate_tracking(detect::Detector& detector, FrameSource& source,
                                           const track::Identities& truth, int64_t label,

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <string>
 
 #include "shoal/base/status.h"
 #include "shoal/detect/detector.h"
@@ -23,7 +25,14 @@ struct EvaluationOptions {
   size_t limit = 0;                                // only the first so many frames; 0: all
   std::function<void(size_t done)> progress = {};  // after each frame
   const std::atomic<bool>* cancel = nullptr;       // set to end early: the result is that so far
+
+  // How many frames of a source that is, if the source knows; else 0, unless there is a limit.
+  size_t frames_of(const FrameSource& source) const;
 };
+
+// Which objects are in the frames of a source: of the synthetic scene ("zoo:scene") what it shows,
+// of others what a file in the format of MOT says. Fails as track::read_identities() does.
+Result<track::Identities> truth_of(const std::string& source, const std::filesystem::path& file);
 
 // Both ways of association, on the same detections.
 struct TrackEvaluation {

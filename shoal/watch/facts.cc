@@ -78,6 +78,12 @@ Json to_json(const GateEvaluation& result) {
           {"gate_ms_p99", result.gate_ms_p99}};
 }
 
+std::string text_of(const GateEvaluation& result) {
+  return std::to_string(result.frames) + " frames, " + fixed(100 * result.skipped_share(), 1) +
+         " % not looked at; F1 with a look at each " + fixed(result.agreement.f1(), 4) + "; gate " +
+         fixed(result.gate_ms_p50, 3) + " ms\n";
+}
+
 std::vector<Facts> rows_of(const TrackEvaluation& result) {
   return {facts_of("two scores, filter", result.two_scores),
           facts_of("plain overlap", result.plain)};

@@ -26,6 +26,8 @@ Json to_json(const WatchResult& result, double computed);
 Json to_json(const PlaceTotals& totals);
 
 Json to_json(const GateEvaluation& result);
+// A line.
+std::string text_of(const GateEvaluation& result);
 
 // The metrics of the better association, and of the plain one under its name.
 Json to_json(const TrackEvaluation& result);

@@ -55,6 +55,8 @@ TEST(WatchFacts, OfGatesHaveAShareThoughThereWasNoFrame) {
   EXPECT_EQ(GateEvaluation().skipped_share(), 0);
   const GateEvaluation half{.frames = 4, .skipped = 2};
   EXPECT_NE(to_json(half).dump().find(R"("skipped_share":0.5)"), std::string::npos);
+  EXPECT_EQ(text_of(half),
+            "4 frames, 50.0 % not looked at; F1 with a look at each 1.0000; gate 0.000 ms\n");
 }
 
 TEST(WatchFacts, OfTracksAreARowForEachAssociation) {
