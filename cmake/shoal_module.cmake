@@ -110,6 +110,8 @@ if(SHOAL_TESTS)
   set(threads_of_cluster_test -PlanStores.*:ProfileStores.*:Weights.*:RequestLoad.*:Dealer.*:Verified.OnlyTheLiarIsAccused:Verified.ReportsAreNotBelievedAgainstThePlan)
   set(threads_of_keyframe_test AsyncFeatures.*)
   add_custom_target(threaded_tests)
+  # Programs that take a minute or more in one of the builds.
+  set(long opencl_test cluster_test net_test)
 endif()
 
 # shoal_test(laws_test SOURCES laws_test.cc LINK shoal::ops [LABELS fast] [ONLY optimised|sanitized] [LIGHT])
@@ -160,7 +162,7 @@ function(shoal_test name)
     set(only_threads ";GTEST_FILTER=${threads_of_${name}}")
   endif()
   set(cost 0)
-  if(ARG_LABELS MATCHES slow)
+  if(ARG_LABELS MATCHES slow OR name IN_LIST long)
     set(cost 50)  # not the last to begin, when the other core has nothing left to do
   endif()
   math(EXPR last "${ARG_SHARDS} - 1")
