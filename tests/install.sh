@@ -80,10 +80,16 @@ classifies() {  # PROGRAM DIGIT
   answer=$("$1" "$scratch/digits.onnx" "$source/shoal/zoo/digits/sample_$2.png")
   [ "$answer" = "class $2" ] || fail "$1 answers '$answer' for a $2"
 }
+# In one folder, where what does not depend on the library's kind is compiled once.
+examples=$scratch/examples
 for static in ON OFF; do
-  examples=$scratch/static_$static
   cmake -S "$source/examples" -B "$examples" -DCMAKE_PREFIX_PATH="$prefix" -DSTATIC=$static >/dev/null
   cmake --build "$examples" >/dev/null
+  for program in classify classify_c cluster fine_tune; do
+    found=OFF
+    ldd "$examples/$program" | grep -q libshoal || found=ON
+    [ $found = $static ] || fail "$program: STATIC is $static, and it is linked as if it were $found"
+  done
   classifies "$examples/classify" 7
   classifies "$examples/classify_c" 2
   classifies "$examples/cluster" 5
@@ -91,12 +97,15 @@ for static in ON OFF; do
   "$shoal" inspect "$scratch/tuned_$static.onnx" >/dev/null
 done
 
-# shellcheck disable=SC2046  # flags are words
-g++ -std=c++20 "$source/examples/classify.cc" -o "$scratch/shared" $(pkg-config --cflags --libs shoal)
+flags=$(pkg-config --cflags shoal)
+[ "$flags" = "$(pkg-config --static --cflags shoal)" ] || fail "pkg-config has other flags for the static library"
+# shellcheck disable=SC2086  # flags are words
+g++ -std=c++20 -c "$source/examples/classify.cc" -o "$scratch/classify.o" $flags
+# shellcheck disable=SC2046
+g++ "$scratch/classify.o" -o "$scratch/shared" $(pkg-config --libs shoal)
 classifies "$scratch/shared" 3
 # shellcheck disable=SC2046
-g++ -std=c++20 "$source/examples/classify.cc" -o "$scratch/static" \
-  $(pkg-config --static --cflags --libs shoal | sed 's/-lshoal\b/-l:libshoal.a/')
+g++ "$scratch/classify.o" -o "$scratch/static" $(pkg-config --static --libs shoal | sed 's/-lshoal\b/-l:libshoal.a/')
 ldd "$scratch/static" | grep -q libshoal && fail "the static program needs libshoal.so"
 classifies "$scratch/static" 4
 echo "installed: $(echo "$headers" | wc -l) headers, $(wc -l <"$scratch/c_symbols") C functions; examples answer right"

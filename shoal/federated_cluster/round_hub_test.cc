@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using fit::testing::same;
 using testing::largest_difference;
+using testing::shards_of;
 using testing::simulate;
 using testing::Simulated;
 using testing::small_network;
@@ -152,8 +153,8 @@ TEST_F(Rounds, LearnWhatTheSimulationLearns) {
 TEST_F(Rounds, EndAtTheirDeadline) {
   federated::Options how = small_options("fedavg", 4, 4);
   how.population.deadline = 10;
-  const Simulated simulated = simulate(*device_, how);
-  World world({.rounds = how}, simulated.shards);
+  const auto shards = shards_of(*device_, how);
+  World world({.rounds = how}, shards);
   world.set_step(1, 11s);
   world.silence(2);
   world.run();
@@ -188,15 +189,15 @@ TEST_F(Rounds, TakePartialWork) {
 TEST_F(Rounds, NeedEnoughClients) {
   federated::Options how = small_options("fedavg", 3, 3);
   how.population.deadline = 10;
-  const Simulated simulated = simulate(*device_, how);
-  World world({.rounds = how, .least = 3}, simulated.shards);
+  const auto shards = shards_of(*device_, how);
+  World world({.rounds = how, .least = 3}, shards);
   const federated::Weights before = world.course().weights();
   world.silence(0);
   world.run();
   EXPECT_EQ(world.course().figures().rounds, 3);
   EXPECT_EQ(world.course().figures().reported, 0u);
   EXPECT_TRUE(same(world.course().weights(), before));
-  World alone({.rounds = how, .least = 3}, simulated.shards);
+  World alone({.rounds = how, .least = 3}, shards);
   alone.lose(0);
   alone.run();
   EXPECT_EQ(alone.hub().status().code(), Code::kUnavailable);
@@ -206,8 +207,8 @@ TEST_F(Rounds, NeedEnoughClients) {
 // A client that leaves in the middle of a round, and one that comes later.
 TEST_F(Rounds, GoOnWithoutAClientThatLeaves) {
   federated::Options how = small_options("fedavg", 3, 3);
-  const Simulated simulated = simulate(*device_, how);
-  World world({.rounds = how}, simulated.shards);
+  const auto shards = shards_of(*device_, how);
+  World world({.rounds = how}, shards);
   world.step();
   world.lose(1);
   world.run();
@@ -244,11 +245,11 @@ TEST_F(Rounds, SecretSumsSurviveADropOut) {
     federated::Options how = small_options("fedavg", 4, 4);
     how.rounds = 1;
     how.population.deadline = 10;
-    const Simulated simulated = simulate(*device_, how);
+    const auto shards = shards_of(*device_, how);
     const HubOptions open{.rounds = how}, secret{.rounds = how, .secret = true, .range = 4};
     federated::Weights learned[2];
     for (const HubOptions* options : {&open, &secret}) {
-      World world(*options, simulated.shards);
+      World world(*options, shards);
       world.step();  // a step of somebody: keys and shares are exchanged
       if (knows) {
         world.lose(2);
@@ -268,8 +269,8 @@ TEST_F(Rounds, SecretSumsSurviveADropOut) {
 TEST_F(Rounds, SecretRoundsOfTooFewChangeNothing) {
   federated::Options how = small_options("fedavg", 4, 4);
   how.population.deadline = 10;
-  const Simulated simulated = simulate(*device_, how);
-  World world({.rounds = how, .secret = true, .range = 4}, simulated.shards);
+  const auto shards = shards_of(*device_, how);
+  World world({.rounds = how, .secret = true, .range = 4}, shards);
   const federated::Weights before = world.course().weights();
   world.step();
   world.silence(1);
@@ -283,8 +284,8 @@ TEST_F(Rounds, SecretRoundsOfTooFewChangeNothing) {
 // A client whose owner allows sums only refuses an open round; the others go on.
 TEST_F(Rounds, OwnersMayAllowSecretSumsOnly) {
   const federated::Options how = small_options("fedavg", 3, 3);
-  const Simulated simulated = simulate(*device_, how);
-  World world({.rounds = how}, simulated.shards, {{.secret_only = true}});
+  const auto shards = shards_of(*device_, how);
+  World world({.rounds = how}, shards, {{.secret_only = true}});
   world.run();
   ASSERT_EQ(world.failures().size(), 1u);
   EXPECT_EQ(world.failures()[0].code(), Code::kUnsupported);
@@ -294,20 +295,20 @@ TEST_F(Rounds, OwnersMayAllowSecretSumsOnly) {
 // What no client says costs it its place, and no round.
 TEST_F(Rounds, DropClientsThatLie) {
   const federated::Options how = small_options("fedavg", 3, 3);
-  const Simulated simulated = simulate(*device_, how);
+  const auto shards = shards_of(*device_, how);
   const std::vector<std::byte> nonsense(20, std::byte{0xff});
   const UpdateMessage too_many{.examples = 1 << 20, .steps = 1, .weights = {}};
   const UpdateMessage other{.examples = 1, .steps = 1, .weights = {}};
   for (const auto& bytes : {nonsense, encode(ToServer(too_many)), encode(ToServer(SecretReply{})),
                             encode(ToServer(JoinedMessage{2}))}) {
-    World world({.rounds = how}, simulated.shards);
+    World world({.rounds = how}, shards);
     world.hub().handle(1, bytes, world.now());
     EXPECT_EQ(world.hub().take_dropped(), std::vector<int>{1});
     world.run();
     EXPECT_EQ(world.course().figures().reported, 6u);
   }
   // Weights of another network are left out.
-  World world({.rounds = how}, simulated.shards);
+  World world({.rounds = how}, shards);
   world.hub().handle(1, encode(ToServer(other)), world.now());
   world.run();
   EXPECT_EQ(world.course().figures().failed, 1u);

@@ -45,17 +45,23 @@ struct Simulated {
   std::vector<std::shared_ptr<const Dataset>> shards;
 };
 
-inline Simulated simulate(Device& device, const federated::Options& options) {
+inline Simulated simulate(Device& device, const federated::Options& options, bool learn = true) {
   const fit::TrainingData data = small_data();
   auto made = federated::Simulation::create({device, device}, small_network, data, options);
   SHOAL_CHECK(made.ok());
   federated::Simulation& simulation = **made;
-  while (!simulation.is_over()) SHOAL_CHECK(simulation.round().ok());
+  while (learn && !simulation.is_over()) SHOAL_CHECK(simulation.round().ok());
   Simulated result{simulation.weights(), simulation.figures(), {}};
   for (uint64_t client = 0; client < options.population.clients; ++client) {
     result.shards.push_back(make_subset(data.training, simulation.shards().of(client)));
   }
   return result;
+}
+
+// The data that each simulated client has, of which none learns.
+inline std::vector<std::shared_ptr<const Dataset>> shards_of(Device& device,
+                                                             const federated::Options& options) {
+  return simulate(device, options, /*learn=*/false).shards;
 }
 
 inline double largest_difference(const federated::Weights& a, const federated::Weights& b) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "shoal/graph/text.h"
 #include "shoal/onnx/bind.h"
@@ -36,6 +37,54 @@ Result<File> again(const File& file) {
   SHOAL_ASSIGN(const Bound bound, bind(model, inputs));
   SHOAL_CHECK(bound.rest == nullptr);
   return to_onnx(bound.graph, bound.outputs);
+}
+
+// Where fields of the outermost message end: what is left of a file that is cut there is a message.
+std::set<size_t> ends_of_fields(const File& file) {
+  size_t at = 0;
+  const auto number = [&] {
+    uint64_t sum = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const auto byte = std::to_integer<uint64_t>(file.at(at++));
+      sum |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return sum;
+    }
+  };
+  std::set<size_t> ends = {0};
+  while (at < file.size()) {
+    const bool has_length = (number() & 7) == 2;
+    const uint64_t value = number();
+    if (has_length) at += value;
+    ends.insert(at);
+  }
+  return ends;
+}
+
+TEST(Export, IsRefusedWhereverItIsCut) {
+  const File whole = *to_onnx(parse(R"(input x f32[1,1,4,4]
+const w f32[2,1,3,3] = random(1)
+const m f32[8,3] = random(2)
+const b f32[3] = random(3)
+c = Conv(x, w)
+r = Relu(c)
+f = Flatten(r)
+y = Gemm(f, m, b)
+output y
+)"));
+  const std::set<size_t> ends = ends_of_fields(whole);
+  EXPECT_GT(ends.size(), 3u);
+  EXPECT_EQ(*ends.rbegin(), whole.size());
+  for (size_t cut = 0; cut < whole.size(); ++cut) {
+    const auto end = whole.begin() + static_cast<std::ptrdiff_t>(cut);
+    const auto owner = std::make_shared<const File>(whole.begin(), end);
+    const auto model = Model::parse(owner, *owner);
+    if (ends.contains(cut) && model.ok()) continue;
+    ASSERT_FALSE(model.ok()) << cut;
+    EXPECT_EQ(model.status().message().find('\n'), std::string_view::npos) << cut;
+    if (!ends.contains(cut)) {
+      EXPECT_EQ(model.status().code(), Code::kCorrupt) << cut;
+    }
+  }
 }
 
 class RoundTrip : public testing::TestWithParam<const char*> {};

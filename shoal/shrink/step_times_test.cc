@@ -165,7 +165,7 @@ TEST(TimerByPlan, SharesTheTimeOfTheBestPlan) {
 // After some searches plans are carried over. They are nearly as good as those of a search, and for
 // a network that was searched for the very plan is known.
 TEST(TimerByPlan, CarriesPlansOverToOtherWidths) {
-  const Model model = *open_model("zoo:resnet20");
+  const Model model = *open_model("zoo:nin");
   const Graph one = model.graph()->graph;
   const compress::Groups groups = *compress::find_groups(one);
   const plan::ClusterProfile cluster = *plan::find_cluster("2xpi3/gigabit");
@@ -188,7 +188,7 @@ TEST(TimerByPlan, CarriesPlansOverToOtherWidths) {
 // Messages of fewer bytes are part of the time, of a plan that was searched and of one that was
 // carried over.
 TEST(TimerByPlan, KnowsHowMessagesTravel) {
-  const Graph one = open_model("zoo:resnet20")->graph()->graph;
+  const Graph one = open_model("zoo:nin")->graph()->graph;
   const compress::Groups groups = *compress::find_groups(one);
   const plan::ClusterProfile cluster = *plan::find_cluster("3xpi3/wifi-94");
   const Graph whole = *passes::optimize(one);

@@ -260,9 +260,9 @@ class Cluster:
 
 
 def test_a_cluster_answers_as_one_device_does(tmp):
-    x = np.random.default_rng(1).standard_normal((1, 3, 224, 224)).astype(np.float32)
+    x = np.random.default_rng(1).standard_normal((1, 1, 28, 28)).astype(np.float32)
     np.save(tmp / "x.npy", x)
-    shoal("zoo", "squeezenet", "-o", tmp / "m.onnx")
+    shoal("zoo", "lenet5", "-o", tmp / "m.onnx")
     shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "one")
     with Cluster(tmp) as cluster:
         for split in "any", "rows", "grid":

@@ -4,6 +4,7 @@
 
 #include "shoal/base/random.h"
 #include "shoal/chaos/training/simulated_training.h"
+#include "shoal/chaos/training/training_history.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/learn/run/small_task.h"
 #include "shoal/zoo/zoo.h"
@@ -52,6 +53,19 @@ class Sessions : public ::testing::Test {
                                   make_micro_batch};
   int kills_ = 0, hub_kills_ = 0;
 };
+
+// B10, B11: 10,000 of them by hand (docs/measurements).
+TEST(TrainingHistories, KeepTheirPromisesInHundreds) {
+  const auto device = make_reference_device();
+  chaos::TrainingHistories histories(*device);
+  const chaos::TrainingCampaign campaign = histories.live_through(1, 300);
+  EXPECT_EQ(campaign.violations, 0u)
+      << "seed " << campaign.first_bad_seed << ": " << campaign.first_violation;
+  EXPECT_GT(campaign.compared, 100u);
+  EXPECT_GT(campaign.kills, 100);
+  EXPECT_GT(campaign.hub_kills, 100);
+  EXPECT_GT(campaign.damages, 40);
+}
 
 // B10: with an exact codec, what is learned does not depend on how many workers there are, or on
 // who of them was killed when.

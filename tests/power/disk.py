@@ -1,4 +1,5 @@
 """What a disk has after a power cut: see unsynced.cc, which writes down what was synced."""
+import hashlib
 import os
 import pathlib
 import random
@@ -7,6 +8,15 @@ import stat
 
 # Names and content as they were last synced; or all names, with what was not synced empty or torn; or some of each.
 WAYS = "synced", "names", "torn", "mixed"
+
+
+def fingerprint(at):
+    """Of all that is in a folder."""
+    sha = hashlib.sha256()
+    for path in sorted(at.rglob("*")):
+        content = path.read_bytes() if path.is_file() else b""
+        sha.update(f"{path.relative_to(at)} {path.lstat().st_mode} {len(content)} ".encode() + content)
+    return sha.hexdigest()
 
 
 class Disk:

@@ -17,6 +17,7 @@
 
 #include "history.h"
 #include "shoal/base/background_thread.h"
+#include "shoal/cluster/running_hash.h"
 
 namespace shoal::simulation {
 namespace {
@@ -51,8 +52,10 @@ pid_t fork_bound() {
 class Run {
  public:
   explicit Run(const Flags& flags) : flags_(flags) {
-    // What is initialised once in a process is not left half done by a machine that is killed.
+    // What is initialised once in a process is not left half done by a machine that is killed, nor
+    // done again in every history.
     run_at_low_priority([] {});
+    static_cast<void>(cluster::RunningHash().finish());
     for (size_t i = 0; i < kScenes; ++i) {
       auto scene = make_scene(i);
       if (!scene.ok()) {

@@ -7,19 +7,19 @@
 namespace shoal::chaos {
 namespace {
 
-// B10, B11: 10,000 of them by hand (docs/measurements).
+// Some, for sanitizers to look at; more where they do not (tests/learn/session_test.cc).
 TEST(TrainingHistories, KeepTheirPromises) {
   const auto device = make_reference_device();
   TrainingHistories histories(*device);
-  const TrainingCampaign campaign = histories.live_through(1, 150);
+  const TrainingCampaign campaign = histories.live_through(1, 40);
   EXPECT_EQ(campaign.violations, 0u)
       << "seed " << campaign.first_bad_seed << ": " << campaign.first_violation;
-  EXPECT_GT(campaign.compared, 50u);
-  EXPECT_GT(campaign.kills, 50);
-  EXPECT_GT(campaign.hub_kills, 50);
-  EXPECT_GT(campaign.damages, 20);
+  EXPECT_GT(campaign.compared, 10u);
+  EXPECT_GT(campaign.kills, 10);
+  EXPECT_GT(campaign.hub_kills, 10);
+  EXPECT_GT(campaign.damages, 5);
   EXPECT_EQ(campaign.verdict().kind, Verdict::Kind::kKept);
-  EXPECT_EQ(object_of(facts_of(campaign))["histories"].dump(), "150");
+  EXPECT_EQ(object_of(facts_of(campaign))["histories"].dump(), "40");
 }
 
 TEST(TrainingHistories, FollowFromTheSeed) {

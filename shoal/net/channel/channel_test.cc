@@ -72,8 +72,8 @@ TEST_P(Channels, KeepTheOrderOfEachSender) {
     const std::string text = text_of(frame->control);
     const auto s = static_cast<size_t>(text[0] - '0');
     EXPECT_EQ(text.substr(2), std::to_string(next.at(s)++));
-    EXPECT_TRUE(std::ranges::all_of(frame->payload.bytes,
-                                    [&](std::byte b) { return b == static_cast<std::byte>(s); }));
+    const Data want(frame->payload.bytes.size(), static_cast<std::byte>(s));
+    EXPECT_TRUE(equal(frame->payload.bytes, want));
   }
   for (auto& sender : senders) sender.join();
 }
