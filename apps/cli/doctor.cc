@@ -1,5 +1,4 @@
 // shoal doctor: does it work here, and what is here?
-#include <algorithm>
 #include <cstdio>
 #include <span>
 #include <thread>
@@ -9,7 +8,6 @@
 #include "model.h"
 #include "shoal/base/machine.h"
 #include "shoal/cpu/instruction_set.h"
-#include "shoal/devices/devices.h"
 #include "shoal/fit/device_checks.h"
 #include "shoal/gpu/registry.h"
 #include "shoal/ops/ops.h"
@@ -30,10 +28,9 @@ std::string in_one_line(std::span<const std::string_view> names) {
 
 std::vector<fit::DeviceCheck> checked_devices() {
   std::vector<fit::DeviceCheck> devices;
-  for (const DeviceKind& kind : device_kinds()) {
-    if (kind.is_local) devices.push_back({kind.name, {{"summary", kind.summary}}});
+  for (gpu::FoundDevice& found : gpu::found_devices()) {
+    devices.push_back({std::move(found.name), std::move(found.facts)});
   }
-  for (const gpu::FoundGpu& found : gpu::found_gpus()) devices.push_back({found.name, found.facts});
   fit::check_devices(devices, [](const std::string& name) {
     return make_device(config::DeviceSettings{.device = name});
   });
@@ -46,12 +43,9 @@ struct Flags {
 
 Outcome doctor(const Flags& flags) {
   const Machine machine = describe_machine();
+  const std::vector<fit::DeviceCheck> devices = checked_devices();
   std::vector<Facts> checks;
-  bool well = true;
-  for (const fit::DeviceCheck& device : checked_devices()) {
-    checks.push_back(facts_of(device));
-    well = well && device.is_well();
-  }
+  for (const fit::DeviceCheck& device : devices) checks.push_back(facts_of(device));
   const Facts facts = {{"version", std::string(SHOAL_VERSION), "version"},
                        {"processor", machine.processor, "processor"},
                        {"cores", std::thread::hardware_concurrency(), "cores"},
@@ -71,7 +65,7 @@ Outcome doctor(const Flags& flags) {
     std::printf("\n");
     table_of(checks).print();
   }
-  if (well) return {};
+  if (are_well(devices)) return {};
   return {Exit::kDevice, "a device answers wrong; please report this with the lines above"};
 }
 

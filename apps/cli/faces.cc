@@ -59,10 +59,7 @@ struct Networks {
 Result<Networks> open_networks(const FacesFlags& flags) {
   SHOAL_ASSIGN(auto device, make_device(flags.model));
   SHOAL_ASSIGN(const Model model, open_model_with_warning(flags.model.model));
-  uint64_t number = 0;
-  if (!model.has_random_weights()) {
-    SHOAL_ASSIGN(number, faces::number_of(flags.model.model));
-  }
+  SHOAL_ASSIGN(const uint64_t number, faces::number_of(model, flags.model.model));
   std::optional<Model> detector;
   if (!flags.detector.empty()) {
     SHOAL_ASSIGN(detector, open_model_with_warning(flags.detector));
@@ -102,17 +99,18 @@ Outcome who(const FacesFlags& flags) {
   faces::Recogniser recogniser(networks.networks.embedder(), database, flags.settings.cascade());
   const faces::FaceReader reader = networks.reader(flags);
   const std::atomic<bool>* const cancel = cancel_on_signals();
+  std::string image;
+  const auto print = [&](const faces::FoundFace& face, const faces::FaceAnswer& answer) {
+    flags.json ? print_json(to_json(image, face, answer))
+               : print_text(text_of(image, face, answer));
+  };
   for (const std::string& name : flags.sources) {
     SHOAL_OR_EXIT(const auto source, Exit::kUsage, watch::open_source(name, {.cancel = cancel}));
     while (!*cancel) {
       SHOAL_OR_EXIT(const auto frame, Exit::kUsage, source->next());
       if (!frame.has_value()) break;
-      SHOAL_OR_EXIT(const auto found, Exit::kDevice, reader.faces(frame->image));
-      for (const faces::FoundFace& face : found) {
-        SHOAL_OR_EXIT(const faces::FaceAnswer answer, Exit::kDevice, recogniser.who(face.image));
-        const std::string text = text_of(frame->name, face, answer);
-        flags.json ? print_json(to_json(frame->name, face, answer)) : print_text(text);
-      }
+      image = frame->name;
+      SHOAL_TRY_OR_EXIT(Exit::kDevice, faces::recognise(reader, recogniser, frame->image, print));
     }
   }
   const faces::Cascade& cascade = recogniser.cascade();

@@ -19,14 +19,10 @@ PlacedStreams::PlacedStreams(const std::vector<std::string>& sources,
           .watts = settings.watts})) {}
 
 Result<std::vector<std::unique_ptr<Device>>> PlacedStreams::open_devices(const PlanFlags& flags) {
-  const auto place = [placer = placer_, names = names_](const Graph& network,
-                                                        const plan::ClusterProfile& cluster,
-                                                        const std::set<int>& workers) {
-    const size_t before = placer->changes();
+  const auto place = [placer = placer_](const Graph& network, const plan::ClusterProfile& cluster,
+                                        const std::set<int>& workers) {
     std::vector<int> placed = placer->place(network, cluster, workers);
-    if (placer->changes() != before) {
-      std::fputs(text_of(placer->latest(), names).c_str(), stderr);
-    }
+    std::fputs(placer->news().c_str(), stderr);
     return placed;
   };
   return open_client_devices(flags, place, names_.size());

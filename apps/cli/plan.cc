@@ -1,6 +1,5 @@
 // shoal plan: how a model would be spread over devices, and what that should bring.
 #include <cstdio>
-#include <list>
 
 #include "cli.h"
 #include "facts.h"
@@ -62,20 +61,17 @@ Outcome show(const Flags& flags, const Made& planned) {
 }
 
 // Several models on one cluster.
-Outcome plan_together(const Flags& flags) {
+Outcome plan_tenants(const Flags& flags) {
   std::vector<std::string> models = {flags.plan.model};
   models.insert(models.end(), flags.with.begin(), flags.with.end());
-  SHOAL_OR_EXIT(plan::Tenancy made, Exit::kUsage, plan::tenancy_of(models, flags.rates));
-  SHOAL_OR_EXIT(made.cluster, Exit::kUsage, make_cluster(flags.plan));
-  std::list<Graph> graphs;
-  std::vector<plan::Tenant> asked;
-  for (size_t i = 0; i < made.models.size(); ++i) {
-    SHOAL_OR_EXIT(graphs.emplace_back(), Exit::kModel,
-                  load_optimized(made.models[i], flags.plan.shapes));
-    asked.push_back({&graphs.back(), made.rates[i]});
+  SHOAL_OR_EXIT(plan::Tenancy asked, Exit::kUsage, plan::tenancy_of(models, flags.rates));
+  SHOAL_OR_EXIT(asked.cluster, Exit::kUsage, make_cluster(flags.plan));
+  std::vector<Graph> graphs;
+  for (const std::string& model : asked.models) {
+    SHOAL_OR_EXIT(graphs.emplace_back(), Exit::kModel, load_optimized(model, flags.plan.shapes));
   }
-  SHOAL_OR_EXIT(made.plans, Exit::kResources,
-                plan_tenants(asked, made.cluster, {.excluded = flags.plan.excluded}));
+  SHOAL_OR_EXIT(const plan::Tenancy made, Exit::kResources,
+                plan_together(std::move(asked), graphs, {.excluded = flags.plan.excluded}));
   if (flags.json) {
     print_json(to_json(made));
     return {};
@@ -85,7 +81,7 @@ Outcome plan_together(const Flags& flags) {
 }
 
 Outcome plan_model(const Flags& flags) {
-  if (!flags.with.empty()) return plan_together(flags);
+  if (!flags.with.empty()) return plan_tenants(flags);
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan));
   if (flags.plan.is_stream()) {
     SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,

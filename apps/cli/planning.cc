@@ -4,16 +4,11 @@
 #include <cstdio>
 
 #include "model.h"
-#include "shoal/compress/calibration.h"
 #include "shoal/devices/devices.h"
-#include "shoal/plan/search/comparison_summary.h"
-#include "shoal/plan/stream/stream_facts.h"
 
 namespace shoal::cli {
 
-std::string_view PlanFlags::board() const {
-  return config::board_in(network.empty() ? cluster.device : network);
-}
+std::string_view PlanFlags::board() const { return config::board_of(*this, cluster.device); }
 
 void PlanFlags::add_to(Command& command) {
   command.add_option("model", model, "ONNX file or zoo:NAME")->required();
@@ -38,10 +33,6 @@ Option* PlanFlags::add_cluster_to(Command& command) {
   return option;
 }
 
-Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster) {
-  return plan::check_survival(count_present(cluster), flags.excluded.size(), flags.survive);
-}
-
 Result<plan::ClusterProfile> make_cluster(const PlanFlags& flags) {
   return flags.board().empty() ? make_cluster(flags.cluster) : measure_board(flags);
 }
@@ -57,16 +48,14 @@ Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::PlanOptions options,
                              const ProfileOf& profile_of) {
-  SHOAL_ASSIGN(const Graph graph, load_optimized(flags.model, flags.shapes));
-  SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
-  if (options.wire.smallest == plan::WireFormat::kI8) {
+  SHOAL_ASSIGN(Graph graph, load_optimized(flags.model, flags.shapes));
+  const auto make_seeing_device = [&] {
     std::fprintf(stderr,
                  "shoal: int8 ranges are those of a random input, good for measuring only\n");
-    SHOAL_ASSIGN(const auto device, shoal::make_device(flags.local_device));
-    SHOAL_ASSIGN(options.wire.largest, compress::random_magnitudes(graph, *device));
-  }
-  SHOAL_ASSIGN(auto made, compare_plans(flags, graph, std::move(cluster), options));
-  return Planned{std::move(made), flags.model, std::move(options)};
+    return shoal::make_device(flags.local_device);
+  };
+  return config::make_planned(flags, std::move(options), {flags.model, std::move(graph)},
+                              profile_of, make_seeing_device);
 }
 
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster) {
@@ -75,20 +64,7 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterP
 
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of) {
   SHOAL_ASSIGN(Graph graph, load_optimized(flags.model, flags.shapes));
-  SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
-  SHOAL_ASSIGN(auto made, plan::compare_streams(std::move(graph), std::move(cluster),
-                                                flags.stream_options(), flags.is_forced()));
-  return PlannedStream{std::move(made), flags.model};
+  return config::make_planned_stream(flags, {flags.model, std::move(graph)}, profile_of);
 }
-
-Json to_json(const Planned& planned) {
-  plan::Summary summary = summarize(planned);
-  summary.model = planned.model;
-  auto json = Json::parse(plan::to_json(summary));
-  SHOAL_CHECK(json.ok());
-  return *std::move(json);
-}
-
-Json to_json(const PlannedStream& planned) { return plan::to_json(planned, planned.model); }
 
 }  // namespace shoal::cli

@@ -1,14 +1,13 @@
 // A model, a cluster, and the plans for them: shared by 'shoal plan' and 'shoal simulate'.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "apps/flags/flags.h"
 #include "apps/flags/json.h"
 #include "cluster_flags.h"
-#include "shoal/config/plan_settings.h"
+#include "shoal/config/planned.h"
 #include "shoal/graph/graph.h"
 #include "shoal/plan/search/explanation.h"
 
@@ -28,30 +27,18 @@ struct PlanFlags : config::PlanSettings {
   std::string_view board() const;
 };
 
-struct Planned : plan::Comparison {
-  std::string model;
-  plan::PlanOptions options = {};  // that the plans were made by
-};
-
-// For a stream of requests: --objective throughput.
-struct PlannedStream : plan::StreamComparison {
-  std::string model;
-};
+using config::Planned;
+using config::PlannedStream;
+using config::ProfileOf;
 
 inline plan::PlanOptions options_of(const PlanFlags& flags) { return flags.options(); }
 inline plan::StreamOptions stream_options(const PlanFlags& flags) { return flags.stream_options(); }
 inline bool is_forced(const PlanFlags& flags) { return flags.is_forced(); }
 
-// How fast a cluster is at a graph.
-using ProfileOf = std::function<Result<plan::ClusterProfile>(const Graph&)>;
-
 // The cluster that the flags describe, or the devices of a board, which are measured at the model.
 Result<plan::ClusterProfile> make_cluster(const PlanFlags& flags);
 // REQUIRES: the flags have a board.
 Result<plan::ClusterProfile> measure_board(const PlanFlags& flags);
-
-// Whether so many workers can survive what the flags ask for.
-Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster);
 
 Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of);
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster);
@@ -61,9 +48,5 @@ Result<Planned> make_planned(const PlanFlags& flags, plan::PlanOptions options,
 
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of);
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster);
-
-// The plan for scripts, whose fields are stable: docs/reference/cli.md.
-Json to_json(const Planned& planned);
-Json to_json(const PlannedStream& planned);
 
 }  // namespace shoal::cli

@@ -45,8 +45,7 @@ Outcome ended(const TrainFlags& flags, const Figures& figures) {
 }
 
 Outcome train_on_workers(const TrainFlags& flags, federated::Options rounds) {
-  if (flags.together.network == "mpi") return {Exit::kUsage, "ranks of MPI have no data"};
-  const Status usable = federated::check_for_workers(flags.given);
+  const Status usable = federated::check_for_workers(flags.given, flags.together.network);
   if (!usable.ok()) return fail(Exit::kUsage, usable);
   federated_cluster::RunOptions options{
       .hub = federated_cluster::hub_options(flags.federated, std::move(rounds)),
@@ -76,11 +75,8 @@ Outcome train_on_workers(const TrainFlags& flags, federated::Options rounds) {
 Outcome train_federated(const TrainFlags& flags) {
   SHOAL_OR_EXIT(fit::TrainingOptions fit, Exit::kUsage, flags.resolve());
   if (!flags.report.empty()) return {Exit::kUsage, "--report is for training without --federated"};
-  fit.checkpoint.clear();
-  federated::Options options = resolve(flags.federated, std::move(fit), flags.given);
-  const auto codec = learn::find_codec(flags.together.codec);
-  if (!codec) return {Exit::kUsage, "--codec auto is for training without --federated"};
-  options.codec = *codec;
+  SHOAL_OR_EXIT(federated::Options options, Exit::kUsage,
+                resolve(flags.federated, std::move(fit), flags.given, flags.together.codec));
   if (!flags.together.network.empty()) return train_on_workers(flags, std::move(options));
   if (flags.federated.secure_sum) {
     options.merge_secretly = federated_cluster::merge_by_secure_sum(flags.federated.secure_range);

@@ -1,8 +1,6 @@
 // shoal watch: objects in a stream of images.
 #include "shoal/watch/watch.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <optional>
 
@@ -15,7 +13,6 @@
 #include "shoal/mqtt/sinks.h"
 #include "shoal/watch/facts.h"
 #include "shoal/watch/open_source.h"
-#include "shoal/watch/scene.h"
 #include "shoal/watch/watch_settings.h"
 #include "train/cancel_on_signals.h"
 
@@ -32,9 +29,6 @@ Examples:
   shoal watch rtsp://door/1 rtsp://yard/1 --model yolox-nano.onnx --cluster   each on the best worker
   shoal watch zoo:scene --gate auto                               a synthetic scene and its detector)";
 
-// How long a cluster may be without workers until watching fails.
-constexpr std::chrono::seconds kDetectorTimeout{30};
-
 struct WatchFlags {
   ModelFlags model;
   PlanFlags plan;
@@ -44,15 +38,6 @@ struct WatchFlags {
   config::PlaceSettings place;
   bool json = false;
 };
-
-Result<Model> open_detector_of(const WatchFlags& flags) {
-  if (!flags.model.model.empty()) return open_detector_model(flags.model.model);
-  const auto is_scene = [](const std::string& source) { return source == watch::kScene; };
-  if (std::ranges::all_of(flags.sources, is_scene)) {
-    return open_detector_model(std::string(watch::kScene));
-  }
-  return invalid("--model is needed: a detector");
-}
 
 // A device for all streams, or one for each, where they are placed.
 Result<std::vector<std::unique_ptr<Device>>> open_devices(const WatchFlags& flags, bool delta,
@@ -67,38 +52,25 @@ Result<std::vector<std::unique_ptr<Device>>> open_devices(const WatchFlags& flag
 
 Result<watch::Looks> open_looks(const WatchFlags& flags, const watch::LookOptions& options,
                                 std::vector<std::unique_ptr<Device>> devices) {
-  SHOAL_ASSIGN(const Model model, open_detector_of(flags));
+  SHOAL_ASSIGN(const std::string name, watch::detector_for(flags.model.model, flags.sources));
+  SHOAL_ASSIGN(const Model model, open_detector_model(name));
   return watch::Looks::open(model, std::move(devices), flags.sources.size(), options);
 }
 
 void print(const watch::StreamResults& results, const mqtt::Sinks& sinks, const watch::Looks& looks,
            const std::optional<PlacedStreams>& placed, const WatchFlags& flags) {
-  const watch::WatchResult& all = results.all;
   if (!flags.json) {
-    std::fprintf(stderr, "%zu frames, %zu of them not looked at; %.1f frames/s, %.2f ms each\n",
-                 all.frames, all.skipped, all.fps(), all.latency_ms_p50);
+    std::fprintf(stderr, "%s\n", text_of(results.all).c_str());
     return;
   }
-  Json each = Json::array();
+  std::vector<watch::StreamFacts> each;
   for (size_t i = 0; i < results.each.size(); ++i) {
-    Json one = to_json(results.each[i], looks.computed_share(i));
-    one["source"] = flags.sources[i];
-    if (sinks.has_activity()) one.update(to_json(sinks.totals(i)));
-    if (placed) one["place"] = to_json(placed->latest(), i);
-    each.push_back(one);
+    watch::StreamFacts one{flags.sources[i], looks.computed_share(i)};
+    if (sinks.has_activity()) one.more = to_json(sinks.totals(i));
+    if (placed) one.more["place"] = to_json(placed->latest(), i);
+    each.push_back(std::move(one));
   }
-  Json json = to_json(all, looks.computed_share(results.each));
-  json["sources"] = each;
-  print_json(json);
-}
-
-watch::WatchOptions watch_options(const WatchFlags& flags, bool placed) {
-  watch::WatchOptions options = flags.watching.options;
-  options.gate = flags.watching.gate == "auto";
-  options.track = options.track || flags.sinks.wants_activity();
-  options.at_once = placed;
-  if (flags.plan.is_on_cluster()) options.detector_timeout = kDetectorTimeout;
-  return options;
+  print_json(to_json(results, looks.computed_share(results.each), each));
 }
 
 mqtt::SinkOptions sink_options(const WatchFlags& flags) {
@@ -136,8 +108,11 @@ Outcome watch_and_print(WatchFlags& flags) {
       },
       .on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); },
       .cancel = cancel};
-  const auto results =
-      watch::watch_all(looks.streams(sources), watch_options(flags, placed.has_value()), callbacks);
+  const watch::WatchOptions options =
+      options_for(flags.watching, {.activity = flags.sinks.wants_activity(),
+                                   .placed = placed.has_value(),
+                                   .on_cluster = flags.plan.is_on_cluster()});
+  const auto results = watch::watch_all(looks.streams(sources), options, callbacks);
   bar.end();
   const Status finished = sinks->finish();  // also where watching failed: who listens must know
   if (!results.ok()) return fail(Exit::kUsage, results.status());

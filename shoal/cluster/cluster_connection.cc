@@ -10,8 +10,6 @@
 #include "shoal/cluster/profiling.h"
 #include "shoal/cluster/waker.h"
 #include "shoal/cluster/worker_probe.h"
-#include "shoal/net/tls/membership.h"
-#include "shoal/net/tls/tls.h"
 #include "shoal/plan/whole_time.h"
 
 namespace shoal::cluster {
@@ -63,9 +61,7 @@ Status ClusterConnection::connect() {
 
 Result<std::unique_ptr<ClusterConnection>> ClusterConnection::open(const ClusterFolder& folder,
                                                                    ConnectionOptions options) {
-  net::TlsOptions tls;
-  SHOAL_ASSIGN(tls.membership, folder.membership());
-  SHOAL_ASSIGN(auto transport, net::make_tls_transport(tls.membership->identity(), tls));
+  SHOAL_ASSIGN(auto transport, folder.transport());
   renew_due_workers(folder, *transport);
   SHOAL_ASSIGN(std::vector<ListedWorker> workers, folder.workers());
   return open(std::move(workers), std::move(transport), std::move(options));

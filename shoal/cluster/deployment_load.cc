@@ -20,12 +20,7 @@ uint64_t bytes_of_request(const Graph& graph) {
 }  // namespace
 
 void DeploymentLoad::Travel::observe(const WeightsProgress& progress) {
-  sent = done = total = 0;
-  for (const auto& [worker, one] : progress) {
-    sent += one.sent;
-    done += one.done;
-    total += one.total;
-  }
+  static_cast<WeightProgress&>(*this) = sum_of(progress);
   end = Clock::now();
   if (!begin) begin = end;
 }

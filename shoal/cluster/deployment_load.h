@@ -48,8 +48,7 @@ class DeploymentLoad {
   using Clock = std::chrono::steady_clock;
 
   // The weights of one deployment.
-  struct Travel {
-    uint64_t sent = 0, done = 0, total = 0;  // bytes
+  struct Travel : WeightProgress {
     std::optional<Clock::time_point> begin;
     Clock::time_point end;
 

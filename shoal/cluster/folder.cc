@@ -15,6 +15,7 @@
 #include "shoal/net/folder_lock.h"
 #include "shoal/net/tls/certificate.h"
 #include "shoal/net/tls/membership.h"
+#include "shoal/net/tls/tls.h"
 
 namespace shoal::cluster {
 namespace {
@@ -76,15 +77,15 @@ Result<net::Identity> ClusterFolder::certify_coordinator(const Result<net::Ident
   SHOAL_ASSIGN(const net::Authority authority, net::Authority::open(path_));
   auto renewed = known.ok() ? authority.sign_again(*known, now, kGrant) : known;
   if (!renewed.ok()) renewed = authority.issue(kCoordinatorName, now, kGrant);
-  if (renewed.ok()) SHOAL_TRY(net::save(*renewed, path_ / kCoordinatorFolder));
+  if (renewed.ok()) SHOAL_TRY(net::save(*renewed, coordinator_folder()));
   return renewed;
 }
 
 Result<net::Identity> ClusterFolder::coordinator(net::Time now) const {
   std::error_code ignored;
   const bool has_authority = net::Authority::is_in(path_);
-  if (!has_authority && !fs::exists(path_ / kCoordinatorFolder, ignored)) return no_cluster(path_);
-  const auto known = net::load_identity(path_ / kCoordinatorFolder);
+  if (!has_authority && !fs::exists(coordinator_folder(), ignored)) return no_cluster(path_);
+  const auto known = net::load_identity(coordinator_folder());
   if (!has_authority) return known;
   if (known.ok() && known->role == net::Role::kOwner) {
     SHOAL_ASSIGN(const net::Validity validity, net::validity_of(*known));
@@ -95,9 +96,11 @@ Result<net::Identity> ClusterFolder::coordinator(net::Time now) const {
   return certified.ok() || !known.ok() ? certified : known;
 }
 
+fs::path ClusterFolder::coordinator_folder() const { return path_ / kCoordinatorFolder; }
+
 Result<std::shared_ptr<net::Membership>> ClusterFolder::membership() const {
   SHOAL_ASSIGN(net::Identity identity, coordinator());
-  const fs::path own = path_ / kCoordinatorFolder;
+  const fs::path own = coordinator_folder();
   // The owner's commands change the authority's list while others coordinate.
   const fs::path list = (net::Authority::is_in(path_) ? path_ : own) / kDenyListFile;
   return net::Membership::make(std::move(identity),
@@ -108,6 +111,12 @@ Result<std::shared_ptr<net::Membership>> ClusterFolder::membership() const {
                                   SHOAL_ASSIGN(net::Identity renewed, self.coordinator(now));
                                   return std::move(renewed.certificate);
                                 }});
+}
+
+Result<std::unique_ptr<net::Transport>> ClusterFolder::transport() const {
+  net::TlsOptions tls;
+  SHOAL_ASSIGN(tls.membership, membership());
+  return net::make_tls_transport(tls.membership->identity(), tls);
 }
 
 Result<std::vector<ListedWorker>> ClusterFolder::workers() const {

@@ -16,6 +16,7 @@
 
 namespace shoal::net {
 class Membership;
+class Transport;
 }  // namespace shoal::net
 
 namespace shoal::cluster {
@@ -41,12 +42,15 @@ class ClusterFolder {
   explicit ClusterFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path coordinator_folder() const;  // of its identity
   Result<net::Authority> authority() const;
   // Who coordinates from this folder. Where the authority is, the certificate is renewed in time,
   // or made where it is missing.
   Result<net::Identity> coordinator(net::Time now = std::chrono::system_clock::now()) const;
   // The same for transports (TlsOptions): with the deny list, and renewed while they live.
   Result<std::shared_ptr<net::Membership>> membership() const;
+  // Over TLS, as this member.
+  Result<std::unique_ptr<net::Transport>> transport() const;
 
   Result<std::vector<ListedWorker>> workers() const;  // in the order they came
   // Replaces a worker of the same name.

@@ -16,6 +16,13 @@ Result<std::string> address_for(const std::string& given, const std::string& lis
 
 }  // namespace
 
+std::vector<std::string> instructions_for(const InviteOptions& options) {
+  const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(options.lifetime);
+  return {"on the new device, within " + std::to_string(minutes.count()) + " minutes:",
+          options.role == net::Role::kWorker ? "  shoal worker --listen ADDRESS:7070 --join-file -"
+                                             : "  shoal cluster join NAME --join-file -"};
+}
+
 Result<std::unique_ptr<OpenInvitation>> OpenInvitation::serve(const ClusterFolder& folder,
                                                               net::Authority authority,
                                                               const std::string& listen, Log log,

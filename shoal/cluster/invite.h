@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shoal/base/notification.h"
 #include "shoal/cluster/folder.h"
@@ -29,6 +30,9 @@ struct InviteOptions {
   net::Role role = net::Role::kWorker;
   std::chrono::seconds lifetime = net::kInvitationLifetime;
 };
+
+// What to do on the new device, a line each.
+std::vector<std::string> instructions_for(const InviteOptions& options);
 
 // Not thread-safe.
 class OpenInvitation {

@@ -1,5 +1,7 @@
 #include "shoal/cluster/member_facts.h"
 
+#include <algorithm>
+
 #include "shoal/base/printable.h"
 #include "shoal/base/time_text.h"
 
@@ -71,6 +73,21 @@ std::vector<std::string> absent_in(const std::vector<MemberVisit>& visits) {
   return lines;
 }
 
+std::vector<std::string> renewals_in(const std::vector<MemberVisit>& visits) {
+  std::vector<std::string> lines;
+  for (const MemberVisit& visit : visits) {
+    if (visit.renewed) lines.push_back("renewed: " + visit.name);
+  }
+  return lines;
+}
+
+std::string missed_renewals_in(const std::vector<MemberVisit>& visits) {
+  const size_t missed = absent_in(visits).size();
+  if (missed == 0) return "";
+  return std::to_string(missed) + " of " + std::to_string(visits.size()) +
+         " workers were not renewed";
+}
+
 Json to_json(std::span<const ListedWorker> workers,
              std::span<const Result<WorkerInspection>> inspected) {
   Json list = Json::array();
@@ -99,6 +116,13 @@ std::vector<Facts> rows_of(std::span<const ListedWorker> workers,
     row.push_back(shown("health", ok ? "ok" : "gone"));
   }
   return rows;
+}
+
+std::string unanswered_in(std::span<const Result<WorkerInspection>> inspected) {
+  const auto missing = std::ranges::count_if(inspected, [](const auto& one) { return !one.ok(); });
+  if (missing == 0) return "";
+  return std::to_string(missing) + " of " + std::to_string(inspected.size()) +
+         " workers did not answer";
 }
 
 }  // namespace shoal::cluster

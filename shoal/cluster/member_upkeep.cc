@@ -8,7 +8,6 @@
 #include "shoal/cluster/message_io.h"
 #include "shoal/net/enrol/enrolment.h"
 #include "shoal/net/tls/membership.h"
-#include "shoal/net/tls/tls.h"
 
 namespace shoal::cluster {
 namespace {
@@ -66,15 +65,13 @@ std::vector<MemberVisit> visit_workers(const ClusterFolder& folder,
 Result<std::vector<MemberVisit>> visit_workers(const ClusterFolder& folder,
                                                const UpkeepOptions& options) {
   SHOAL_ASSIGN(const auto workers, folder.workers());
-  net::TlsOptions tls;
-  SHOAL_ASSIGN(tls.membership, folder.membership());
-  SHOAL_ASSIGN(const auto transport, net::make_tls_transport(tls.membership->identity(), tls));
+  SHOAL_ASSIGN(const auto transport, folder.transport());
   return visit_workers(folder, workers, *transport, options);
 }
 
 Status renew_by_asking(const ClusterFolder& folder, net::Deadline deadline) {
   SHOAL_ASSIGN(const auto membership, folder.membership());
-  SHOAL_ASSIGN(const std::string address, net::joined_at(folder.path() / "coordinator"));
+  SHOAL_ASSIGN(const std::string address, net::joined_at(folder.coordinator_folder()));
   SHOAL_ASSIGN(std::string certificate, net::ask_for_renewal(membership, address, deadline));
   return membership->renew(std::move(certificate));
 }

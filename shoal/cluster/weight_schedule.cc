@@ -12,6 +12,16 @@ constexpr int kMaxRestarts = 2;  // of one weight
 
 }  // namespace
 
+WeightProgress sum_of(const WeightsProgress& progress) {
+  WeightProgress all;
+  for (const auto& [worker, one] : progress) {
+    all.done += one.done;
+    all.total += one.total;
+    all.sent += one.sent;
+  }
+  return all;
+}
+
 void WeightSchedule::add(int worker, const std::vector<Weight>& weights) {
   Stream& stream = streams_[worker];
   WeightProgress& progress = progress_[worker];

@@ -33,6 +33,7 @@ struct WeightProgress {
   uint64_t sent = 0;  // to it
 };
 using WeightsProgress = std::map<int, WeightProgress>;  // by worker
+WeightProgress sum_of(const WeightsProgress& progress);
 
 // It has no I/O, no threads and no clock: time is given in. Not thread-safe.
 class WeightSchedule {

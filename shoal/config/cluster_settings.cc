@@ -23,6 +23,12 @@ SettingList settings_of(ClusterSettings& s, const std::string& device, const std
           {"link", s.link, "What links them: " + names_of(plan::link_presets())}};
 }
 
+std::string to_toml(const ClusterSettings& s) {
+  const std::string link = "link = \"" + s.link + "\"\n";
+  return "[coordinator]\n" + link + "[[worker]]\ndevice = \"" + s.device + "\"\n" + link +
+         "count = " + std::to_string(s.workers) + "\n";
+}
+
 Result<plan::ClusterProfile> make_cluster(const ClusterSettings& settings) {
   if (!settings.file.empty()) return read_cluster(settings.file);
   SHOAL_ASSIGN(const plan::DevicePreset device, plan::find_device(settings.device));

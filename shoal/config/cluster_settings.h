@@ -23,6 +23,9 @@ struct ClusterSettings {
 SettingList settings_of(ClusterSettings& settings, const std::string& device = "device",
                         const std::string& count = "How many workers");
 
+// The same cluster as a file describes it. REQUIRES: the settings have no file.
+std::string to_toml(const ClusterSettings& settings);
+
 // Fails as read_cluster(), and with kInvalidArgument for names that plans do not know.
 Result<plan::ClusterProfile> make_cluster(const ClusterSettings& settings);
 

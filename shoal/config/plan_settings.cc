@@ -70,6 +70,10 @@ std::string_view board_in(std::string_view network) {
   return network.starts_with(kKind) ? network.substr(kKind.size()) : std::string_view();
 }
 
+std::string_view board_of(const PlanSettings& settings, std::string_view device) {
+  return board_in(settings.is_on_cluster() ? settings.network : device);
+}
+
 bool is_network_name(std::string_view name) {
   return name == "own" || name == "mpi" || !board_in(name).empty();
 }
@@ -117,6 +121,10 @@ plan::StreamOptions PlanSettings::stream_options() const {
 bool PlanSettings::is_by_levels(const plan::ClusterProfile& cluster,
                                 const plan::PlanOptions& options) const {
   return search == "levels" || (search == "auto" && plan::should_plan_by_levels(cluster, options));
+}
+
+Status check_survival(const PlanSettings& settings, const plan::ClusterProfile& cluster) {
+  return plan::check_survival(count_present(cluster), settings.excluded.size(), settings.survive);
 }
 
 Result<plan::Comparison> compare_plans(const PlanSettings& settings, const Graph& graph,

@@ -55,8 +55,14 @@ std::vector<std::string> split_names();
 
 // The devices of "board:cpu+opencl:0"; empty: it is another name.
 std::string_view board_in(std::string_view network);
+// Those of a network or, where there is none, of the device that workers are said to be.
+std::string_view board_of(const PlanSettings& settings, std::string_view device);
 // "own", "mpi" or a board.
 bool is_network_name(std::string_view name);
+
+// kInvalidArgument where the workers of a cluster cannot survive as many losses as the settings ask
+// for.
+Status check_survival(const PlanSettings& settings, const plan::ClusterProfile& cluster);
 
 // The plans that the settings ask for. Fails as compare_plans().
 Result<plan::Comparison> compare_plans(const PlanSettings& settings, const Graph& graph,

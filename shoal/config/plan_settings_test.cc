@@ -77,6 +77,29 @@ TEST(PlanSettings, SearchByLevelsWhereAskedOrLarge) {
   EXPECT_TRUE(searched("levels").is_by_levels(cluster(4), {}));
 }
 
+TEST(PlanSettings, AreCheckedAgainstTheWorkersThatThereAre) {
+  plan::ClusterProfile cluster =
+      plan::uniform_cluster(3, *plan::find_device("pi4"), *plan::find_link("gigabit"));
+  PlanSettings settings;
+  settings.survive = 1;
+  settings.excluded = {0};
+  EXPECT_TRUE(check_survival(settings, cluster).ok());
+  cluster.workers[1].present = false;
+  EXPECT_EQ(check_survival(settings, cluster).code(), Code::kInvalidArgument);
+  settings.survive = 0;
+  EXPECT_TRUE(check_survival(settings, cluster).ok());
+}
+
+TEST(NetworkNames, OfANetworkCountBeforeThoseOfDevices) {
+  PlanSettings settings;
+  EXPECT_EQ(board_of(settings, "board:cpu"), "cpu");
+  EXPECT_EQ(board_of(settings, "pi4"), "");
+  settings.network = "own";
+  EXPECT_EQ(board_of(settings, "board:cpu"), "");
+  settings.network = "board:reference";
+  EXPECT_EQ(board_of(settings, "pi4"), "reference");
+}
+
 TEST(NetworkNames, AreKnown) {
   EXPECT_EQ(board_in("board:cpu+opencl:0"), "cpu+opencl:0");
   EXPECT_EQ(board_in("pi4"), "");

@@ -3,12 +3,14 @@
 
 #include <cstdlib>
 
+#include "shoal/base/atomic_file.h"
 #include "shoal/base/setting_testing.h"
 #include "shoal/base/temporary_folder.h"
 #include "shoal/config/cluster_settings.h"
 #include "shoal/config/image_settings.h"
 #include "shoal/config/plan_settings.h"
 #include "shoal/config/shrink_recipe.h"
+#include "shoal/plan/device_presets.h"
 
 namespace shoal::config {
 namespace {
@@ -73,6 +75,25 @@ TEST(ClusterSettings, AreEqualDevicesOrAFile) {
        {ClusterSettings{.device = "abacus"}, ClusterSettings{.link = "string"},
         ClusterSettings{.file = "/nowhere.toml"}}) {
     EXPECT_FALSE(make_cluster(wrong).ok());
+  }
+}
+
+TEST(ClusterSettings, AreTheSameClusterAsAFile) {
+  const TemporaryFolder folder = *TemporaryFolder::make();
+  const auto path = folder.path() / "cluster.toml";
+  for (const plan::DevicePreset& device : plan::device_presets()) {
+    for (const plan::LinkPreset& link : plan::link_presets()) {
+      const ClusterSettings settings{
+          .workers = 2, .device = std::string(device.name), .link = std::string(link.name)};
+      ASSERT_TRUE(write_file(path, to_toml(settings)).ok());
+      const auto described = make_cluster(settings), read = make_cluster({.file = path});
+      ASSERT_TRUE(described.ok() && read.ok()) << to_toml(settings);
+      ASSERT_EQ(read->workers.size(), 2u);
+      EXPECT_EQ(read->workers[1].name, described->workers[1].name);
+      EXPECT_EQ(read->workers[1].memory_bytes, described->workers[1].memory_bytes);
+      EXPECT_EQ(read->links, described->links);
+      EXPECT_EQ(read->coordinator, described->coordinator);
+    }
   }
 }
 

@@ -44,11 +44,16 @@ void ClusterAccess::shape(bool on) const {
   if (shaping_ != nullptr) shaping_->store(on || real_deploy_);
 }
 
+Status ClusterAccess::slow_down_in_turn(uint64_t turn, double times) const {
+  const auto& workers = connection_->workers();
+  return slow_down(workers[turn % workers.size()].name, times);
+}
+
 cluster::ClusterOptions ClusterAccess::for_device(cluster::ClusterOptions options) const {
   options.timeout =
       std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout * dilation());
   // Plans that are deployed between requests would travel by emulated links, too.
-  options.standby = !emulated() || real_deploy_;
+  options.standby = !deploys_ahead();
   if (!emulated()) options.load_interval = std::chrono::seconds(5);
   options.compiling = [this](bool begins) { shape(!begins); };
   return options;

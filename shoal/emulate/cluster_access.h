@@ -45,6 +45,9 @@ class ClusterAccess {
   bool emulated() const { return emulation_.is_on(); }
   // Whether weights travel over emulated links as they are.
   bool deploys_really() const { return real_deploy_; }
+  // Whether what workers need is there before links are slow: in an emulated world, unless
+  // deploys_really().
+  bool deploys_ahead() const { return emulated() && !real_deploy_; }
   // Whether emulated links are slow now. Weights travel before they are, unless deploys_really():
   // then links are always slow.
   void shape(bool on) const;
@@ -52,6 +55,8 @@ class ClusterAccess {
   Status slow_down(const std::string& worker, double times) const {
     return emulation_.slow_down(worker, times);
   }
+  // The same for the worker whose turn it is: all of them have theirs. REQUIRES: there is one.
+  Status slow_down_in_turn(uint64_t turn, double times) const;
   // As long as it takes for the radios of all emulated workers to fall asleep.
   std::chrono::milliseconds lull() const { return lull_of(emulation_.cluster, dilation()); }
   // Seconds here for every second of the workers' world: 1 unless that is emulated.

@@ -126,6 +126,15 @@ plan::Evidence evidence_of(const plan::Comparison& made, const PlanFigures& figu
           .shares_machine = figures.shares_machine};
 }
 
+void judge_profiles(const ClusterAccess& access, const plan::Comparison& made,
+                    const PlanFigures& figures) {
+  const Graph& graph = made.single.graph();
+  access.connection().compare(graph, made.single.timeline.seconds, figures.single.seconds);
+  if (conclude(evidence_of(made, figures)).needs_profile()) {
+    access.connection().forget_profiles(graph);
+  }
+}
+
 Result<double> measure_stream(ClusterAccess& access, const plan::StreamComparison& made,
                               const plan::StreamOptions& how, bool forced) {
   // When a worker is lost or comes.

@@ -43,6 +43,12 @@ Result<PlanFigures> measure_plans(ClusterAccess& access, plan::Comparison& made,
 // What these figures say about the plan. REQUIRES: they were measured for it.
 plan::Evidence evidence_of(const plan::Comparison& made, const PlanFigures& figures);
 
+// Forgets the stored profiles of the graph where these figures say that another one would predict
+// better: the time of one worker is far from predicted, or the speed-up is and nothing else
+// explains it (plan::conclude()).
+void judge_profiles(const ClusterAccess& access, const plan::Comparison& made,
+                    const PlanFigures& figures);
+
 // Seconds between two answers of a stream, likewise; it was made by plan::compare_streams() with
 // these arguments.
 Result<double> measure_stream(ClusterAccess& access, const plan::StreamComparison& made,

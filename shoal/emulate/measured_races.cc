@@ -49,6 +49,11 @@ Result<std::vector<cluster::BalanceStep>> measure_balance(ClusterAccess& access,
   return settle(*stream, load, access.dilation());
 }
 
+Status check_stragglers(const ClusterAccess& access, int survive) {
+  if (access.emulated() && survive > 0) return {};
+  return invalid("--stragglers is for emulated workers and --survive");
+}
+
 Result<cluster::StragglerResult> race_stragglers(ClusterAccess& access,
                                                  const plan::Prediction& first,
                                                  const plan::Prediction& waiting, double seconds,

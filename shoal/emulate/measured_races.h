@@ -33,6 +33,10 @@ Result<std::vector<cluster::BalanceStep>> measure_balance(ClusterAccess& access,
                                                           const plan::StreamComparison& made,
                                                           int survive);
 
+// kInvalidArgument where race_stragglers() means nothing: workers cannot be slowed down, or the
+// plan that goes on with the first answers has none to spare.
+Status check_stragglers(const ClusterAccess& access, int survive);
+
 // Both plans for so many seconds, while another worker takes `times` as long for each request
 // (cluster/straggler_race.h). REQUIRES: access.emulated()
 Result<cluster::StragglerResult> race_stragglers(ClusterAccess& access,

@@ -7,7 +7,9 @@
 
 #include "shoal/base/setting_testing.h"
 #include "shoal/base/temporary_folder.h"
+#include "shoal/data/image.h"
 #include "shoal/device/device.h"
+#include "shoal/faces/face_networks.h"
 #include "shoal/faces/face_settings.h"
 #include "shoal/zoo/embedded.h"
 
@@ -62,6 +64,29 @@ TEST_F(Enrolment, ForgetsWhomItKnows) {
   EXPECT_EQ(forget_person(file_, "Bob\n").message(), file_.string() + " does not know Bob\\x0a");
   EXPECT_TRUE(forget_person(file_, "Ada").ok());
   EXPECT_TRUE(load_database(file_)->people().empty());
+}
+
+TEST_F(Enrolment, LetsFacesBeRecognised) {
+  ASSERT_TRUE(enrol("Ada", {picture(0)}).ok());
+  const FaceDatabase database = *load_database(file_);
+  Recogniser recogniser(*embedder_, database);
+  std::vector<FaceAnswer> answers;
+  const Status done = recognise({.embedder = &*embedder_}, recogniser, *read_image(picture(0)),
+                                [&](const FoundFace& face, const FaceAnswer& answer) {
+                                  EXPECT_EQ(face.image.shape()[0], embedder_->side());
+                                  answers.push_back(answer);
+                                });
+  ASSERT_TRUE(done.ok()) << done.message();
+  ASSERT_EQ(answers.size(), 1U) << "without a detector an image is one face";
+  EXPECT_EQ(answers[0].person, "Ada");
+}
+
+TEST_F(Enrolment, KnowsNetworksOfFilesByTheirNumbers) {
+  EXPECT_EQ(*number_of(*open_model("zoo:convnet"), "zoo:convnet"), 0U) << "weights are random";
+  const Model learned = *open_model(std::string(kDigitsModel));
+  EXPECT_EQ(*number_of(learned, picture(0)), *number_of(picture(0)));
+  EXPECT_NE(*number_of(learned, picture(0)), *number_of(learned, picture(1)));
+  EXPECT_FALSE(number_of(learned, folder_.path() / "none").ok());
 }
 
 TEST_F(Enrolment, RefusesThresholdsThatCannotBe) {

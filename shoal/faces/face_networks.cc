@@ -28,6 +28,21 @@ Result<uint64_t> number_of(const std::filesystem::path& file) {
   return hash_of(mapped->bytes());
 }
 
+Result<uint64_t> number_of(const Model& model, const std::string& name) {
+  if (model.has_random_weights()) return uint64_t{0};
+  return number_of(std::filesystem::path(name));
+}
+
+Status recognise(const FaceReader& reader, Recogniser& recogniser, const Tensor& image,
+                 const std::function<void(const FoundFace& face, const FaceAnswer& answer)>& told) {
+  SHOAL_ASSIGN(const auto found, reader.faces(image));
+  for (const FoundFace& face : found) {
+    SHOAL_ASSIGN(const FaceAnswer answer, recogniser.who(face.image));
+    told(face, answer);
+  }
+  return {};
+}
+
 Result<FaceDatabase> load_database(const std::filesystem::path& file, uint64_t number) {
   SHOAL_ASSIGN(FaceDatabase database, load_database(file));
   if (number == database.model()) return database;

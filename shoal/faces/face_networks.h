@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -13,6 +15,7 @@
 #include "shoal/faces/database.h"
 #include "shoal/faces/embedder.h"
 #include "shoal/faces/evaluation.h"
+#include "shoal/faces/recogniser.h"
 #include "shoal/models/model.h"
 
 namespace shoal::faces {
@@ -36,6 +39,13 @@ class FaceNetworks {
 
 // The number of the network in a file, by which databases know it.
 Result<uint64_t> number_of(const std::filesystem::path& file);
+// That of a model of this name; 0 for one without a file: its weights are random.
+Result<uint64_t> number_of(const Model& model, const std::string& name);
+
+// Says who is in an image: `told` is called with each face as soon as it is known. Fails as the
+// reader and the recogniser do.
+Status recognise(const FaceReader& reader, Recogniser& recogniser, const Tensor& image,
+                 const std::function<void(const FoundFace& face, const FaceAnswer& answer)>& told);
 
 // A database whose embeddings are of this network; otherwise kInvalidArgument.
 Result<FaceDatabase> load_database(const std::filesystem::path& file, uint64_t number);

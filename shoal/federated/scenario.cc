@@ -72,7 +72,8 @@ SettingList settings_of(ScenarioSettings& s) {
                  needing("federated", joined({settings_of_rounds(s), settings_of_clients(s)}))});
 }
 
-Status check_for_workers(const GivenFlags& given) {
+Status check_for_workers(const GivenFlags& given, std::string_view network) {
+  if (network == "mpi") return invalid("ranks of MPI have no data");
   for (const char* flag : {"--clients", "--split", "--classes-per-client", "--stragglers",
                            "--present", "--leaving", "--step-seconds", "--slowest"}) {
     if (given(flag)) {
@@ -99,6 +100,17 @@ Options resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
   if (settings.deadline > 0) all.population.deadline = settings.deadline;
   all.shards.split =
       settings.split == "iid" ? ShardOptions::Split::kIid : ShardOptions::Split::kClasses;
+  return all;
+}
+
+Result<Options> resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
+                        const GivenFlags& given, std::string_view codec) {
+  fit.checkpoint.clear();
+  Options all = resolve(settings, std::move(fit), given);
+  const auto kind = learn::find_codec(codec);
+  if (!kind)
+    return invalid("--codec " + std::string(codec) + " is for training without --federated");
+  all.codec = *kind;
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "shoal/base/setting.h"
 #include "shoal/federated/simulation.h"
@@ -32,7 +33,13 @@ SettingList settings_of(ScenarioSettings& settings);
 Options resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
                 const GivenFlags& given);
 
-// kInvalidArgument for flags of simulated clients, where clients are workers.
-Status check_for_workers(const GivenFlags& given);
+// The same with a codec by its name, and without a checkpoint, which rounds have not.
+// kInvalidArgument where the codec is to be chosen: nobody measures rounds before they are run.
+Result<Options> resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
+                        const GivenFlags& given, std::string_view codec);
+
+// kInvalidArgument for flags of simulated clients, where clients are the workers of `network`, and
+// for ranks of MPI.
+Status check_for_workers(const GivenFlags& given, std::string_view network);
 
 }  // namespace shoal::federated

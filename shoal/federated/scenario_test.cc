@@ -67,12 +67,28 @@ TEST(Scenario, OfWorkersHasNoSimulatedClients) {
   ScenarioSettings settings;
   std::string refused;
   for (const Setting& setting : settings_of(settings)) {
-    const Status status =
-        check_for_workers([&](const std::string& flag) { return flag == "--" + setting.name; });
+    const Status status = check_for_workers(
+        [&](const std::string& flag) { return flag == "--" + setting.name; }, "own");
     if (!status.ok()) refused += setting.name + " ";
   }
   EXPECT_EQ(refused,
             "clients split classes-per-client stragglers present leaving step-seconds slowest ");
+  const auto none = [](const std::string&) { return false; };
+  EXPECT_TRUE(check_for_workers(none, "own").ok());
+  EXPECT_EQ(check_for_workers(none, "mpi").message(), "ranks of MPI have no data");
+}
+
+TEST(Scenario, HasACodecThatIsKnownAndNoCheckpoint) {
+  const auto none = [](const std::string&) { return false; };
+  fit::TrainingOptions fit = adam();
+  fit.checkpoint = "usual.checkpoint";
+  const auto options = resolve({}, fit, none, "int8");
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  EXPECT_EQ(options->codec, *learn::find_codec("int8"));
+  EXPECT_TRUE(options->fit.checkpoint.empty());
+  EXPECT_EQ(options->fit.optimizer.rate, 0.5f);
+  EXPECT_EQ(resolve({}, fit, none, "auto").status().message(),
+            "--codec auto is for training without --federated");
 }
 
 }  // namespace

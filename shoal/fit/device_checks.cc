@@ -1,5 +1,7 @@
 #include "shoal/fit/device_checks.h"
 
+#include <algorithm>
+
 #include "shoal/fit/builtin_samples.h"
 #include "shoal/models/model.h"
 #include "shoal/zoo/embedded.h"
@@ -24,6 +26,10 @@ void check_devices(std::vector<DeviceCheck>& devices,
     return right_samples(*device);
   };
   for (DeviceCheck& device : devices) device.right = check(device.name);
+}
+
+bool are_well(std::span<const DeviceCheck> devices) {
+  return std::ranges::all_of(devices, &DeviceCheck::is_well);
 }
 
 Facts facts_of(const DeviceCheck& check) {

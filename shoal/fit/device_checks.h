@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ Result<size_t> right_samples(Device& device);
 // Checks these devices. `make` makes one by its name.
 void check_devices(std::vector<DeviceCheck>& devices,
                    const std::function<Result<std::unique_ptr<Device>>(const std::string&)>& make);
+
+// Whether all of them are.
+bool are_well(std::span<const DeviceCheck> devices);
 
 // For scripts what the device is, too.
 Facts facts_of(const DeviceCheck& check);

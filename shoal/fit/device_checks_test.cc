@@ -14,6 +14,8 @@ TEST(DeviceChecks, TellWellDevicesFromOthers) {
   EXPECT_TRUE(devices[0].is_well());
   EXPECT_EQ(*devices[0].right, 10U);
   EXPECT_FALSE(devices[1].is_well());
+  EXPECT_TRUE(are_well(std::span(devices).first(1)));
+  EXPECT_FALSE(are_well(devices)) << "one is not";
   EXPECT_EQ(object_of(facts_of(devices[0])).dump(),
             R"({"name":"reference","right":10,"summary":"slow"})");
   EXPECT_EQ(facts_of(devices[0]).back().cell, "10 of 10");

@@ -33,14 +33,23 @@ void register_kind(Kind kind) {
   registry().kinds[kind.name] = std::move(kind);
 }
 
-std::vector<FoundGpu> found_gpus() {
-  std::vector<FoundGpu> all;
+std::vector<FoundDevice> found_gpus() {
+  std::vector<FoundDevice> all;
   for (const auto& [name, kind] : all_kinds()) {
     size_t number = 0;
     for (Json& facts : kind.find()) {
       all.push_back({name + ":" + std::to_string(number++), std::move(facts)});
     }
   }
+  return all;
+}
+
+std::vector<FoundDevice> found_devices() {
+  std::vector<FoundDevice> all;
+  for (const DeviceKind& kind : device_kinds()) {
+    if (kind.is_local) all.push_back({kind.name, {{"summary", kind.summary}}});
+  }
+  for (FoundDevice& gpu : found_gpus()) all.push_back(std::move(gpu));
   return all;
 }
 

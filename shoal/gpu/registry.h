@@ -26,12 +26,15 @@ struct Kind {
 // Adds an API, or replaces the one of the same name. Thread-safe.
 void register_kind(Kind kind);
 
-struct FoundGpu {
+struct FoundDevice {
   std::string name;  // as make_device() takes it: "opencl:0"
-  Json facts;        // name, driver, memory
+  Json facts;        // of a GPU name, driver, memory; of a kind that has one device its summary
 };
-// All of them, in the order of APIs' names. Thread-safe.
-std::vector<FoundGpu> found_gpus();
+// All GPUs, in the order of APIs' names. Thread-safe.
+std::vector<FoundDevice> found_gpus();
+// All devices that this machine has and that need no argument: of each kind that is local (the CPU,
+// the reference), and all GPUs behind them. Thread-safe.
+std::vector<FoundDevice> found_devices();
 
 // The name of the same device in this precision: of "opencl", for fp16, "opencl:0:fp16"; for fp32,
 // and for auto, which chooses for each layer, the name as it is. kInvalidArgument unless the

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "shoal/devices/devices.h"
+
 namespace shoal::gpu {
 namespace {
 
@@ -32,11 +34,18 @@ TEST(GpuRegistry, FindsDevicesOfAllApis) {
                  .make = {}});
   register_kind({.name = "a", .find = [] { return std::vector<Json>{{{"x", 0}}}; }, .make = {}});
   register_kind({.name = "none", .find = [] { return std::vector<Json>(); }, .make = {}});
-  const std::vector<FoundGpu> all = found_gpus();
+  const std::vector<FoundDevice> all = found_gpus();
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0].name, "a:0");
   EXPECT_EQ(all[2].name, "b:1");
   EXPECT_EQ(all[2].facts.dump(), R"({"x":2})");
+
+  const std::vector<FoundDevice> devices = found_devices();
+  std::string names;
+  for (const FoundDevice& device : devices) names += device.name + " ";
+  EXPECT_EQ(names, "cpu reference a:0 b:0 b:1 ") << "a hybrid needs an argument";
+  const Json summary = {{"summary", find_device_kind("cpu")->summary}};
+  EXPECT_EQ(devices[0].facts.dump(), summary.dump());
 }
 
 TEST(GpuRegistry, MakesADeviceInThePrecisionThatIsAskedFor) {

@@ -128,6 +128,12 @@ size_t ClusterPlacer::changes() const {
   return changes_;
 }
 
+std::string ClusterPlacer::news() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(told_, changes_) == changes_) return "";
+  return text_of(latest_, streams_.names);
+}
+
 std::string text_of(const ClusterPlacer::Decision& made, const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {

@@ -49,6 +49,8 @@ class ClusterPlacer {
   };
   Decision latest() const;
   size_t changes() const;  // placements in which a stream moved
+  // Where streams are (text_of()), if one has moved since the last call; else empty.
+  std::string news();
 
  private:
   struct Known {
@@ -64,7 +66,7 @@ class ClusterPlacer {
   Problem problem_;  // the latest
   std::vector<Places> places_;
   Decision latest_;
-  size_t changes_ = 0;
+  size_t changes_ = 0, told_ = 0;
 };
 
 // Where streams of these names are and what is expected of them: a line for each.

@@ -281,6 +281,7 @@ TEST(ClusterPlacer, LearnsFromFramesAndFollowsTheWorkers) {
     cluster.links.emplace_back();
   }
   ClusterPlacer placer({.names = {"a", "b", "c", "d", "e"}, .rate = 100, .cores = 2});
+  EXPECT_EQ(placer.news(), "") << "nothing is placed";
   const auto count = [](const std::vector<int>& workers, int worker) {
     return std::ranges::count(workers, worker);
   };
@@ -289,11 +290,14 @@ TEST(ClusterPlacer, LearnsFromFramesAndFollowsTheWorkers) {
   EXPECT_EQ(count(first, 0), 1);
   EXPECT_EQ(placer.changes(), 1u);
   EXPECT_EQ(placer.latest().workers[0], "w" + std::to_string(first[0]));
+  EXPECT_EQ(placer.news(), text_of(placer.latest(), {"a", "b", "c", "d", "e"}));
   EXPECT_EQ(placer.place(network, cluster, {0, 1, 2}), first);
   EXPECT_EQ(placer.changes(), 1u);
+  EXPECT_EQ(placer.news(), "") << "nothing has moved since";
   const std::vector<int> second = placer.place(network, cluster, {0, 1});
   EXPECT_EQ(count(second, 2), 0);
   EXPECT_EQ(placer.changes(), 2u);
+  EXPECT_NE(placer.news(), "");
   // The gate lets nothing of four streams through: the fifth has a worker for itself.
   for (int i = 0; i < 500; ++i) {
     for (size_t s = 0; s < 5; ++s) placer.note(s, s == 4, 1e-4);

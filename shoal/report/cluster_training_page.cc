@@ -162,6 +162,12 @@ std::string figures(const RunRecord& record) {
 
 }  // namespace
 
+std::string cluster_training_title(const std::string& model, const std::string& data,
+                                   size_t devices) {
+  return model + " on " + data + ", by " + std::to_string(devices) +
+         (devices == 1 ? " device" : " devices");
+}
+
 std::string cluster_training_page(const std::string& title, const RunRecord& record) {
   std::string body = figures(record);
   if (!record.moments.empty()) {

@@ -64,6 +64,11 @@ TEST(ClusterTrainingPage, ShowsWhoWasLostWhen) {
   EXPECT_TRUE(has(text, "class=\"f2\" rx=\"2\" x=\"290.00\" y=\"43.00\" width=\"170.00\""));
 }
 
+TEST(ClusterTrainingPage, IsTitledByModelDataAndDevices) {
+  EXPECT_EQ(cluster_training_title("zoo:mlp", "mnist", 1), "zoo:mlp on mnist, by 1 device");
+  EXPECT_EQ(cluster_training_title("zoo:mlp", "mnist", 3), "zoo:mlp on mnist, by 3 devices");
+}
+
 TEST(ClusterTrainingPage, HasNoPlotsOfNothing) {
   EXPECT_FALSE(has(cluster_training_page("t", {}), "<polyline"));
   RunRecord record = record_of_two();

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "shoal/train_cluster/train_cluster.h"
+#include "shoal/train_cluster/train_ranks.h"
 
 namespace shoal::train_cluster {
 namespace {
@@ -46,6 +46,15 @@ TEST(TogetherOptions, AreReadFromSettings) {
   EXPECT_FALSE(options->keep_awake);
   EXPECT_EQ(options->fixed_shares, false);
   EXPECT_EQ(options->slack, 2);
+}
+
+TEST(TogetherOptions, OfRanksHaveACheckpointOnlyWhereOneIsAskedFor) {
+  Options options;
+  options.fit.checkpoint = "usual.checkpoint";
+  EXPECT_TRUE(for_ranks(options, false).fit.checkpoint.empty());
+  EXPECT_EQ(for_ranks(options, true).fit.checkpoint, "usual.checkpoint");
+  options.fit.resume = true;
+  EXPECT_EQ(for_ranks(options, false).fit.checkpoint, "usual.checkpoint");
 }
 
 TEST(TogetherOptions, AreChecked) {

@@ -137,6 +137,11 @@ Result<RankTraining> prepare(const RankGroup& group, Device& device, const Optio
 
 }  // namespace
 
+Options for_ranks(Options options, bool asks_for_checkpoint) {
+  if (!options.fit.resume && !asks_for_checkpoint) options.fit.checkpoint.clear();
+  return options;
+}
+
 Result<Figures> train_as_rank(const RankGroup& group, Device& device, const Options& options) {
   if (options.fit.resume || !options.fit.checkpoint.empty()) {
     return Status(Code::kUnsupported, "ranks that are lost end the run: there are no checkpoints");

@@ -21,6 +21,10 @@ struct RankGroup {
   std::function<Result<Messages>(std::span<const std::byte>)> gather;
 };
 
+// The options as ranks can have them: they keep no checkpoint. One that was asked for, by its file
+// or to resume from it, stays, so that train_as_rank() fails.
+Options for_ranks(Options options, bool asks_for_checkpoint);
+
 // Blocks until training ends. Only rank 0 evaluates, and writes options.fit.out. A failure of one
 // rank fails all, by its message. Fails as check(), the files and the replica do; kUnsupported for
 // checkpoints; kInternal, naming the rank, where the weights of one differ.

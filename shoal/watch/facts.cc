@@ -57,6 +57,25 @@ Json to_json(const WatchResult& result, double computed) {
           {"macs_share", result.macs_share() * computed}};
 }
 
+std::string text_of(const WatchResult& result) {
+  return std::to_string(result.frames) + " frames, " + std::to_string(result.skipped) +
+         " of them not looked at; " + fixed(result.fps(), 1) + " frames/s, " +
+         fixed(result.latency_ms_p50, 2) + " ms each";
+}
+
+Json to_json(const StreamResults& results, double computed, const std::vector<StreamFacts>& each) {
+  Json sources = Json::array();
+  for (size_t i = 0; i < each.size(); ++i) {
+    Json one = to_json(results.each[i], each[i].computed);
+    one["source"] = each[i].source;
+    one.update(each[i].more);
+    sources.push_back(std::move(one));
+  }
+  Json json = to_json(results.all, computed);
+  json["sources"] = std::move(sources);
+  return json;
+}
+
 Json to_json(const PlaceTotals& totals) {
   Json zones = Json::object(), lines = Json::object();
   for (const auto& [name, sum] : totals.zones) {

@@ -22,6 +22,19 @@ Json to_json(const FrameAnswer& answer, const std::vector<Event>& events,
 // A stream in numbers. `computed`: of the multiply-accumulates of a look, those that were computed.
 Json to_json(const WatchResult& result, double computed);
 
+// The same in words, on one line.
+std::string text_of(const WatchResult& result);
+
+// A stream among several.
+struct StreamFacts {
+  std::string source;
+  double computed = 1;  // as above
+  Json more = Json::object();
+};
+// All streams together, of which so much was computed, and as "sources" each of them. REQUIRES: as
+// many as there are results.
+Json to_json(const StreamResults& results, double computed, const std::vector<StreamFacts>& each);
+
 // What happened at zones and lines.
 Json to_json(const PlaceTotals& totals);
 

@@ -43,6 +43,22 @@ TEST(WatchFacts, OfAStreamCountWhatWasComputed) {
             R"("macs_share":0.25,"skipped":2})");
 }
 
+TEST(WatchFacts, OfSeveralStreamsAreThoseOfAllAndOfEach) {
+  const StreamResults results{.all = {.frames = 4, .skipped = 1, .seconds = 2, .latency_ms_p50 = 3},
+                              .each = {{.frames = 3}, {.frames = 1, .skipped = 1}}};
+  EXPECT_EQ(text_of(results.all), "4 frames, 1 of them not looked at; 2.0 frames/s, 3.00 ms each");
+  const Json more = {{"place", "here"}};
+  Json json = to_json(results, 0.5, {{"door", 0.25}, {"yard", 1, more}});
+  EXPECT_EQ(json["frames"].dump(), "4");
+  EXPECT_EQ(json["macs_share"].dump(), "0.375");
+  Json first = to_json(results.each[0], 0.25), second = to_json(results.each[1], 1);
+  first["source"] = "door";
+  second["source"] = "yard";
+  second["place"] = "here";
+  EXPECT_EQ(json["sources"][0].dump(), first.dump());
+  EXPECT_EQ(json["sources"][1].dump(), second.dump());
+}
+
 TEST(WatchFacts, OfPlacesAreByName) {
   PlaceTotals totals;
   totals.zones["yard"] = {.entered = 2, .seconds = 1.5};

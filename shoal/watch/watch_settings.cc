@@ -1,10 +1,19 @@
 #include "shoal/watch/watch_settings.h"
 
+#include <algorithm>
+
 #include "shoal/delta/delta_device.h"
 #include "shoal/detect/head.h"
 #include "shoal/keyframe/pipeline.h"
+#include "shoal/watch/scene.h"
 
 namespace shoal::watch {
+namespace {
+
+// How long a cluster may be without workers until watching fails.
+constexpr std::chrono::seconds kDetectorTimeout{30};
+
+}  // namespace
 
 SettingList settings_of(WatchSettings& s) {
   return {
@@ -34,6 +43,23 @@ SettingList settings_of(WatchSettings& s) {
       Setting("timeout", s.timeout, "Seconds without a frame until a video has stalled")
           .in(0.1, 3600),
   };
+}
+
+WatchOptions options_for(const WatchSettings& settings, const WatchPurpose& purpose) {
+  WatchOptions options = settings.options;
+  options.gate = settings.gate == "auto";
+  options.track = options.track || purpose.activity;
+  options.at_once = purpose.placed;
+  if (purpose.on_cluster) options.detector_timeout = kDetectorTimeout;
+  return options;
+}
+
+Result<std::string> detector_for(const std::string& model,
+                                 const std::vector<std::string>& sources) {
+  if (!model.empty()) return model;
+  const auto is_scene = [](const std::string& source) { return source == kScene; };
+  if (std::ranges::all_of(sources, is_scene)) return std::string(kScene);
+  return invalid("--model is needed: a detector");
 }
 
 }  // namespace shoal::watch

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "shoal/base/setting.h"
+#include "shoal/base/status.h"
 #include "shoal/watch/look_words.h"
 #include "shoal/watch/watch.h"
 
@@ -23,5 +25,17 @@ struct WatchSettings {
 
 // By their names.
 SettingList settings_of(WatchSettings& settings);
+
+// Where streams are watched, and what for.
+struct WatchPurpose {
+  bool activity = false;    // what objects do is wanted, for which they need identities
+  bool placed = false;      // each stream has a device of its own
+  bool on_cluster = false;  // its workers may be lost, and come again
+};
+WatchOptions options_for(const WatchSettings& settings, const WatchPurpose& purpose);
+
+// The name of the detector for these sources: `model`, or where that is empty the synthetic scene's
+// own, if there is nothing else to see; otherwise kInvalidArgument.
+Result<std::string> detector_for(const std::string& model, const std::vector<std::string>& sources);
 
 }  // namespace shoal::watch

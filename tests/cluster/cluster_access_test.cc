@@ -5,6 +5,7 @@
 
 #include "here.h"
 #include "shoal/cluster/board.h"
+#include "shoal/cluster/profile_store.h"
 #include "shoal/emulate/links.h"
 #include "shoal/emulate/measured_facts.h"
 #include "shoal/net/test_peers.h"
@@ -97,8 +98,21 @@ TEST_F(Emulated, LinksAreSlowForRequestsOnly) {
   EXPECT_EQ((*emulation_.shared_dilation())->get(), 2 * kDilation) << "all processes follow";
 }
 
+TEST_F(Emulated, WorkersAreSlowInTurn) {
+  const auto access = open();
+  for (size_t turn = 0; turn < 2 * kWorkers; ++turn) {
+    ASSERT_TRUE(access->slow_down_in_turn(turn, 3).ok());
+    for (size_t i = 0; i < kWorkers; ++i) {
+      EXPECT_EQ(emulation_.slowness_of(cluster::address_of(static_cast<int>(i))),
+                i == turn % kWorkers ? 3 : 1);
+    }
+  }
+}
+
 TEST_F(Emulated, WeightsMayTravelOverSlowLinks) {
+  EXPECT_TRUE(open()->deploys_ahead());
   const auto access = open(/*real_deploy=*/true, /*exclusive=*/true);
+  EXPECT_FALSE(access->deploys_ahead());
   EXPECT_TRUE(access->deploys_really());
   EXPECT_TRUE(is_shaped());
   access->shape(false);
@@ -131,20 +145,28 @@ TEST_F(Emulated, DevicesThatAreLateAreMeasuredAgainOrFail) {
 // Two reference devices of this process.
 class Real : public testing::Test {
  protected:
-  static std::shared_ptr<cluster::ClusterConnection> connect() {
+  static std::shared_ptr<cluster::ClusterConnection> connect(
+      cluster::ConnectionOptions options = {.profile = cluster::slow_workers(2)}) {
     std::vector<cluster::BoardDevice> devices;
     for (int i = 0; i < 2; ++i)
       devices.push_back({cluster::address_of(i), make_reference_device()});
-    return *cluster::connect_board(*cluster::start_board(std::move(devices)),
-                                   {.profile = cluster::slow_workers(2)});
+    return *cluster::connect_board(*cluster::start_board(std::move(devices)), std::move(options));
   }
 
   const Graph graph_ = cluster::wide_layers();
   ClusterAccess access_{connect()};
 };
 
+TEST_F(Emulated, StragglersNeedPlansThatSurvive) {
+  const auto access = open();
+  EXPECT_TRUE(check_stragglers(*access, 1).ok());
+  EXPECT_EQ(check_stragglers(*access, 0).code(), Code::kInvalidArgument);
+}
+
 TEST_F(Real, WorkersHaveTheTimeOfThisWorld) {
-  EXPECT_FALSE(access_.emulated());
+  EXPECT_EQ(check_stragglers(access_, 1).code(), Code::kInvalidArgument) << "nobody can slow them";
+
+  EXPECT_FALSE(access_.emulated() || access_.deploys_ahead());
   EXPECT_EQ(access_.dilation(), 1);
   EXPECT_EQ(access_.lull(), 0ms);
   access_.shape(true);  // links are what they are
@@ -168,6 +190,32 @@ TEST_F(Real, PlansAreMeasuredBesideOneWorker) {
   const plan::Evidence evidence = evidence_of(made, *figures);
   EXPECT_EQ(evidence.predicted_speedup, made.speedup());
   EXPECT_EQ(evidence.measured_speedup, figures->single.seconds / figures->many.seconds);
+}
+
+TEST_F(Real, ProfilesAreForgottenWhereTheyPredictBadly) {
+  const net::TestFolder cache;
+  ClusterAccess access(connect({.cache = cache.path()}));
+  const cluster::ProfileStore store(cache.path(), graph_, access.connection().workers()[1]);
+  const auto is_stored = [&] { return store.load(std::chrono::system_clock::now()).has_value(); };
+  const plan::Comparison made = *plan::compare_plans(graph_, *access.profile(graph_), {});
+  const PlanFigures predicted{.single = made.single.timeline,
+                              .many = made.best().timeline,
+                              .slowdown = plan::largest_slowdown(made.cluster)};
+  judge_profiles(access, made, predicted);
+  EXPECT_TRUE(is_stored()) << "it predicts well";
+
+  PlanFigures slower = predicted;  // all of it, so that the speed-up is as predicted
+  slower.single.seconds *= 2;
+  slower.many.seconds *= 2;
+  judge_profiles(access, made, slower);
+  EXPECT_FALSE(is_stored());
+
+  ASSERT_TRUE(access.profile(graph_).ok());
+  EXPECT_TRUE(is_stored()) << "it was measured again";
+  PlanFigures better = predicted;
+  better.many.seconds /= 3;
+  judge_profiles(access, made, better);
+  EXPECT_FALSE(is_stored()) << "one worker is as fast as predicted, and the speed-up is not";
 }
 
 // Where nobody has the memory for all of it, one worker's time is the predicted one.

@@ -40,6 +40,11 @@ TEST(MemberFacts, SayWhoIsGoodExpiredOrRemoved) {
       {"attic", Status(Code::kUnavailable, "attic: nobody answers"), false, {}}};
   EXPECT_EQ(refusals_in(visits), std::vector<std::string>{"refused by hall: a thief\\x0a"});
   EXPECT_EQ(absent_in(visits), std::vector<std::string>{"not reached: attic: nobody answers"});
+  EXPECT_EQ(missed_renewals_in(visits), "1 of 2 workers were not renewed");
+  EXPECT_TRUE(renewals_in(visits).empty());
+  const std::vector<MemberVisit> renewed = {{"hall", Status(), true, {}}};
+  EXPECT_EQ(missed_renewals_in(renewed), "");
+  EXPECT_EQ(renewals_in(renewed), std::vector<std::string>{"renewed: hall"});
   Json json = to_json(members, visits);
   EXPECT_EQ(json["members"][2].dump(),
             R"({"expires":"1970-02-11T17:00:00Z","name":"thief","revoked":true,"role":"client"})");
@@ -66,6 +71,8 @@ TEST(WorkerFacts, SayWhatIsKnownOfThoseThatAnswer) {
   EXPECT_EQ(text_of(rows[0]),
             "hall|h:1|a processor|4|" + in_bytes(0) + "|2.5|1.00|8.0|0.0|0.00|2|ok");
   EXPECT_EQ(text_of(rows[1]), "attic|a:1|-|-|-|-|-|-|-|-|-|gone");
+  EXPECT_EQ(unanswered_in(inspected), "1 of 2 workers did not answer");
+  EXPECT_EQ(unanswered_in(std::span(inspected).first(1)), "");
 }
 
 TEST(FoundWorkers, ComeBehindThoseThatAreListed) {

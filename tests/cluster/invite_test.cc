@@ -81,6 +81,15 @@ TEST_F(Inviting, AsksForAnAddressThatOthersCanUse) {
   EXPECT_FALSE(serve("nowhere").ok());
 }
 
+TEST_F(Inviting, SaysWhatToDoOnTheNewDevice) {
+  EXPECT_EQ(instructions_for({.lifetime = 120s}),
+            (std::vector<std::string>{"on the new device, within 2 minutes:",
+                                      "  shoal worker --listen ADDRESS:7070 --join-file -"}));
+  for (const net::Role role : {net::Role::kCoordinator, net::Role::kClient}) {
+    EXPECT_EQ(instructions_for({.role = role})[1], "  shoal cluster join NAME --join-file -");
+  }
+}
+
 TEST_F(Inviting, RefusesThoseWithoutAToken) {
   const auto invitation = *serve();
   net::Token token = *invitation->invite({});

@@ -3,13 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
-
 #include "here.h"
 #include "random_plan.h"
-#include "shoal/net/test_peers.h"
-#include "shoal/net/tls/membership.h"
-#include "shoal/net/tls/tls.h"
+#include "served.h"
 #include "shoal/plan/search/subset.h"
 
 namespace shoal::cluster {
@@ -17,49 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using net::TestCluster;
-
-std::unique_ptr<net::Transport> transport_of(const std::shared_ptr<net::Membership>& membership) {
-  net::TlsOptions tls;
-  tls.membership = membership;
-  tls.channel.beat = 1min;  // nobody is lost because this machine is busy
-  return *net::make_tls_transport(membership->identity(), std::move(tls));
-}
-
-// A worker that serves, with its files.
-class Served {
- public:
-  Served(const ClusterFolder& owner, const std::filesystem::path& folder, const std::string& name) {
-    EXPECT_TRUE(net::save(*owner.authority()->issue(name, TestCluster::now()), folder).ok());
-    membership_ = *net::Membership::open(folder);
-    transport_ = transport_of(membership_);
-    WorkerOptions options;
-    options.name = name;
-    options.membership = membership_;
-    options.log = [this](const std::string& line) {
-      const std::lock_guard lock(mutex_);
-      log_ += line + "\n";
-    };
-    worker_ = std::make_unique<Worker>(std::move(options), *device_, *transport_);
-    auto listener = *transport_->listen(":0");
-    EXPECT_TRUE(owner.add({name, listener->address()}).ok());
-    worker_->serve(std::move(listener));
-  }
-
-  net::Membership& membership() { return *membership_; }
-  net::Transport& transport() { return *transport_; }
-  std::string log() {
-    const std::lock_guard lock(mutex_);
-    return log_;
-  }
-
- private:
-  const std::unique_ptr<Device> device_ = make_reference_device();
-  std::shared_ptr<net::Membership> membership_;
-  std::unique_ptr<net::Transport> transport_;
-  std::mutex mutex_;
-  std::string log_;
-  std::unique_ptr<Worker> worker_;  // last: it ends first
-};
 
 class Upkeep : public testing::Test {
  protected:

@@ -292,6 +292,15 @@ TEST_F(Schedule, GivesUpAWorkerThatIsSilent) {
   EXPECT_EQ(schedule_.failure(now_ + 10s)->status.code(), Code::kDeadline);
 }
 
+TEST(WeightsProgress, IsSummedOverWorkers) {
+  const WeightProgress all =
+      sum_of({{0, {.done = 1, .total = 2, .sent = 4}}, {3, {.done = 8, .total = 16, .sent = 32}}});
+  EXPECT_EQ(all.done, 9u);
+  EXPECT_EQ(all.total, 18u);
+  EXPECT_EQ(all.sent, 36u);
+  EXPECT_EQ(sum_of({}).total, 0u);
+}
+
 TEST_F(Schedule, RefusesNonsense) {
   schedule_.add(0, {{name_of(0), 100'000}});
   schedule_.acknowledge(0, name_of(0), 1, now_);  // nothing was sent

@@ -1,9 +1,11 @@
 // Plans as rows of tables, in words and as JSON.
 #include <gtest/gtest.h>
 
+#include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/comparison_facts.h"
+#include "shoal/plan/search/comparison_summary.h"
 #include "shoal/plan/search/explanation.h"
 #include "shoal/plan/stream/straggler_latencies.h"
 #include "shoal/plan/stream/stream_facts.h"
@@ -19,6 +21,14 @@ ClusterProfile cluster_of(size_t workers) {
 
 Graph optimized(std::string_view model) { return *passes::optimize(*zoo::build(model)); }
 
+Graph layers(int count) {
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 4, 16, 16}});
+  for (int i = 0; i < count; ++i) x = *graph.add(ops::relu, {x});
+  graph.mark_output(x);
+  return graph;
+}
+
 TEST(ComparisonFacts, HaveARowForEachSegmentAndWorker) {
   const Comparison made = *compare_plans(optimized("alexnet"), cluster_of(2), {});
   const auto segments = segment_rows(made);
@@ -30,6 +40,13 @@ TEST(ComparisonFacts, HaveARowForEachSegmentAndWorker) {
   ASSERT_EQ(workers.size(), 2U);
   EXPECT_EQ(workers[1][1].cell, "pi4-1");
   EXPECT_NE(workers[0][4].cell, "0 B");
+}
+
+TEST(ComparisonFacts, ForScriptsAreTheSummary) {
+  const Comparison made = *compare_plans(optimized("lenet5"), cluster_of(2), {});
+  Summary summary = summarize(made);
+  summary.model = "zoo:lenet5";
+  EXPECT_EQ(to_json(made, "zoo:lenet5").dump(), Json::parse(to_json(summary))->dump());
 }
 
 TEST(ComparisonFacts, SayWhyOthersAreSlowerAndWhatHelps) {
@@ -84,11 +101,27 @@ TEST(Tenancy, HasARateForEachModel) {
             "--rates: there are 2 models, and 1 rates");
 }
 
+TEST(Tenancy, IsPlannedForItsModelsAndRates) {
+  const Graph graphs[] = {layers(1), layers(3)};
+  const Tenancy asked{{"a", "b"}, {0.5, 0.25}, cluster_of(3), {}};
+  const auto made = plan_together(asked, graphs, {.excluded = {1}});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const Tenant tenants[] = {{&graphs[0], 0.5}, {&graphs[1], 0.25}};
+  const auto plans = *plan_tenants(tenants, asked.cluster, {.excluded = {1}});
+  ASSERT_EQ(made->plans.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(to_text(made->plans[i].plan.graph(), made->plans[i].plan.plan()),
+              to_text(plans[i].plan.graph(), plans[i].plan.plan()));
+    EXPECT_EQ(made->plans[i].demand.compute, plans[i].demand.compute);
+    EXPECT_EQ(made->plans[i].demand.compute[1], 0) << "it is excluded";
+  }
+  EXPECT_EQ(plan_together({{"a", "b"}, {1e9, 1}, cluster_of(2), {}}, graphs).status().code(),
+            Code::kExhausted);
+}
+
 TEST(TenantFacts, SayHowBusyEachWorkerIsWithEachModel) {
-  const Graph first = optimized("lenet5"), second = optimized("lenet5");
-  Tenancy made{{"a", "b"}, {1, 5}, cluster_of(2), {}};
-  const Tenant tenants[] = {{&first, 1}, {&second, 5}};
-  made.plans = *plan_tenants(tenants, made.cluster);
+  const Graph graphs[] = {optimized("lenet5"), optimized("lenet5")};
+  const Tenancy made = *plan_together({{"a", "b"}, {1, 5}, cluster_of(2), {}}, graphs);
   const auto models = model_rows(made);
   ASSERT_EQ(models.size(), 2U);
   EXPECT_EQ(models[1][1].cell, "5.0");

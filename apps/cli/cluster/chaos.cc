@@ -54,14 +54,14 @@ class ChaosView {
 
   void show(const chaos::ChaosProgress& progress) {
     if (live_.is_due()) live_.draw(lines_of(progress));
-    if (live_.is_shown() || !says_lines_ || progress.faults == faults_) return;
-    faults_ = progress.faults;
-    std::fprintf(stderr, "%s\n", line_of(progress).c_str());
+    if (live_.is_shown() || !says_lines_) return;
+    const std::string line = faults_.next(progress);
+    if (!line.empty()) std::fprintf(stderr, "%s\n", line.c_str());
   }
 
  private:
   const bool says_lines_;
-  uint64_t faults_ = 0;  // that were told of
+  chaos::FaultLines faults_;
   LiveLines live_;
 };
 
@@ -86,32 +86,24 @@ Outcome run_on_processes(const chaos::ChaosSettings& settings, bool json) {
   use_one_malloc_arena();
   SHOAL_OR_EXIT(const Graph graph, Exit::kModel, load_optimized(settings.model, {}));
   chaos::ChaosWorkers workers{.processes = settings.workers, .survive = settings.survive};
-  const bool is_emulated = !settings.cluster.empty();
-  if (is_emulated) {
+  if (settings.is_emulated()) {
     SHOAL_OR_EXIT(workers.devices, Exit::kUsage, config::read_cluster(settings.cluster));
   }
-  const size_t count = is_emulated ? workers.devices.workers.size() : settings.workers;
-  // A plan for all workers, and one for each set with one fewer. Plans are made later, too, after
-  // losses.
-  ProgressBar opening("start, plan, deploy", count + 2);
+  // Plans are made later, too, after losses.
+  ProgressBar opening("start, plan, deploy", workers.steps_to_open());
   std::atomic<size_t> planned = 0;
   workers.on_plan = [&] { opening.at(++planned); };
   std::atomic<double> predicted_ms = 0;  // of a request without faults, on emulated devices
-  SHOAL_OR_EXIT(const auto options, Exit::kUsage,
-                with_workers({.program = executable_path(),
-                              .seed = settings.run.seed,
-                              .cluster_file = settings.cluster,
-                              .dilation = settings.dilation,
-                              .lies = settings.lies,
-                              .verify = settings.verify},
-                             workers, graph, predicted_ms));
+  SHOAL_OR_EXIT(
+      const auto options, Exit::kUsage,
+      with_workers(cluster_options(settings, executable_path()), workers, graph, predicted_ms));
   const auto device = make_cpu_device({.threads = 1});
   SHOAL_OR_EXIT(const auto cluster, Doing::kTalk,
                 chaos::ChaosCluster::open(graph, *device, options));
   opening.end();
-  if (is_emulated) {
-    std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n", count,
-                 options.dilation);
+  if (settings.is_emulated()) {
+    std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
+                 workers.count(), options.dilation);
   }
   if (settings.is_overload()) return overload(settings, json, *cluster);
   std::optional<ChaosView> view(settings.run.seconds > 0);
@@ -126,7 +118,7 @@ Outcome run_on_processes(const chaos::ChaosSettings& settings, bool json) {
   }
   const std::string late = predicted_ms > 0 ? note_lateness(report, predicted_ms) : "";
   if (!late.empty()) std::fprintf(stderr, "%s\n", late.c_str());
-  return outcome_of(report.verdict(settings.lies > 0 && settings.verify > 0));
+  return outcome_of(report.verdict(settings.finds_liars()));
 }
 
 bool names_faults(const Command& command) {

@@ -13,15 +13,11 @@
 namespace shoal::cli {
 namespace {
 
-constexpr int64_t kMicro = 4;  // samples of a micro-batch
-
 Result<cluster::Lesson> lesson_of(const chaos::ChaosSettings& settings) {
   SHOAL_ASSIGN(const Model model, open_model(settings.model, {.seed = settings.run.seed}));
-  SHOAL_ASSIGN(LoadedGraph network, fit::load_for_batch(model, kMicro));
-  return cluster::Lesson{.network = std::move(network.graph),
-                         .trainer = {.optimizer = {.rate = 0.02f, .momentum = 0.9f}},
-                         .exchange = {.codec = {.kind = *learn::find_codec(settings.codec),
-                                                .seed = settings.run.seed}}};
+  SHOAL_ASSIGN(LoadedGraph network, fit::load_for_batch(model, chaos::kMicroBatch));
+  return chaos::chaos_lesson(std::move(network.graph), *learn::find_codec(settings.codec),
+                             settings.run.seed);
 }
 
 }  // namespace

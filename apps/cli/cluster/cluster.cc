@@ -1,4 +1,5 @@
 // shoal cluster: makes a cluster, invites devices into it, and keeps the list of them.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
@@ -9,8 +10,6 @@
 #include "shoal/cluster/discovered.h"
 #include "shoal/cluster/invite.h"
 #include "shoal/net/enrol/token_source.h"
-#include "shoal/net/tls/membership.h"
-#include "shoal/net/tls/tls.h"
 
 namespace shoal::cli {
 namespace {
@@ -60,13 +59,10 @@ Outcome invite(const Flags& flags) {
   SHOAL_OR_EXIT(net::Authority authority, Exit::kUsage, folder.authority());
   SHOAL_OR_EXIT(const auto invitation, Exit::kNetwork,
                 OpenInvitation::serve(folder, std::move(authority), flags.listen, say, over));
-  SHOAL_OR_EXIT(const net::Token token, Exit::kUsage,
-                invitation->invite({.address = flags.address,
-                                    .role = *role,
-                                    .lifetime = std::chrono::minutes(flags.minutes)}));
-  say("on the new device, within " + std::to_string(flags.minutes) + " minutes:");
-  say(*role == net::Role::kWorker ? "  shoal worker --listen ADDRESS:7070 --join-file -"
-                                  : "  shoal cluster join NAME --join-file -");
+  const cluster::InviteOptions options{
+      .address = flags.address, .role = *role, .lifetime = std::chrono::minutes(flags.minutes)};
+  SHOAL_OR_EXIT(const net::Token token, Exit::kUsage, invitation->invite(options));
+  std::ranges::for_each(instructions_for(options), say);
   std::printf("%s\n", to_string(token).c_str());
   std::fflush(stdout);
   using End = OpenInvitation::End;
@@ -87,10 +83,7 @@ Outcome list(const Flags& flags) {
 // Only who shows a certificate of this cluster in that name is listed.
 Outcome add_discovered(const Flags& flags) {
   const ClusterFolder folder(flags.folder);
-  net::TlsOptions tls;
-  SHOAL_OR_EXIT(tls.membership, Exit::kUsage, folder.membership());
-  SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
-                net::make_tls_transport(tls.membership->identity(), tls));
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage, folder.transport());
   SHOAL_OR_EXIT(const auto found, Exit::kUsage, net::discover(net::kDiscoveryTimeout));
   const auto told = [](const ListedWorker& worker, const Status& member) {
     if (!member.ok()) return say("not listed: " + std::string(member.message()));

@@ -27,14 +27,10 @@ constexpr uint64_t kMegabyte = 1'000'000;
 DeployProgress weights_bar() {
   const auto bar = std::make_shared<ProgressBar>("weights");
   return [bar](const cluster::WeightsProgress& progress) {
-    uint64_t done = 0, total = 0;
-    for (const auto& [worker, one] : progress) {
-      done += one.done;
-      total += one.total;
-    }
+    const cluster::WeightProgress all = sum_of(progress);
     const std::string note = "MB to " + std::to_string(progress.size()) + " workers";
-    if (total >= kMegabyte) bar->of(done / kMegabyte, total / kMegabyte, note);
-    if (done == total) bar->erase();
+    if (all.total >= kMegabyte) bar->of(all.done / kMegabyte, all.total / kMegabyte, note);
+    if (all.done == all.total) bar->erase();
     return Status();
   };
 }

@@ -38,11 +38,7 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
                 }));
   const auto figures = measure(*access, planned, flags.seconds, flags.strict);
   if (!figures.ok()) return fail(Doing::kTalk, figures.status());
-  access->connection().compare(planned.single.graph(), planned.single.timeline.seconds,
-                               figures->single.seconds);
-  if (conclude(emulate::evidence_of(planned, *figures)).needs_profile()) {
-    access->connection().forget_profiles(planned.single.graph());
-  }
+  judge_profiles(*access, planned, *figures);
   if (!flags.html.empty()) {
     const auto measured = with_measured(planned, figures->single, figures->many);
     const Status written = write_file(flags.html, report::plan_page(planned.model, measured));

@@ -49,15 +49,12 @@ Outcome devices(const Flags& flags) {
     const std::vector<Facts> rows = rows_of(workers, inspected);
     (rows.empty() ? Table(kColumns) : table_of(rows)).print();
   }
-  size_t gone = 0;
   for (const auto& seen : inspected) {
-    if (seen.ok()) continue;
-    ++gone;
-    if (!flags.json) std::fprintf(stderr, "%s\n", std::string(seen.status().message()).c_str());
+    if (seen.ok() || flags.json) continue;
+    std::fprintf(stderr, "%s\n", std::string(seen.status().message()).c_str());
   }
-  if (gone == 0) return {};
-  return {Exit::kDegraded, std::to_string(gone) + " of " + std::to_string(workers.size()) +
-                               " workers did not answer"};
+  const std::string missing = unanswered_in(inspected);
+  return missing.empty() ? Outcome{} : Outcome{Exit::kDegraded, missing};
 }
 
 }  // namespace

@@ -39,10 +39,7 @@ struct Flags {
 Result<fs::path> cluster_file(const ClusterFlags& flags, const fs::path& folder) {
   if (!flags.file.empty()) return fs::absolute(flags.file);
   const fs::path path = folder / "cluster.toml";
-  SHOAL_TRY(write_file(path, "[coordinator]\nlink = \"" + flags.link +
-                                 "\"\n[[worker]]\ndevice = \"" + flags.device + "\"\nlink = \"" +
-                                 flags.link + "\"\ncount = " + std::to_string(flags.workers) +
-                                 "\n"));
+  SHOAL_TRY(write_file(path, to_toml(flags)));
   return path;
 }
 

@@ -48,9 +48,7 @@ Outcome bench_deployment(const ClusterBenchFlags& flags) {
 // waits for all, while another worker is slow each time.
 Outcome bench_stragglers(const ClusterBenchFlags& flags) {
   SHOAL_OR_EXIT(const auto access, Doing::kConnect, open_access(flags.plan));
-  if (!access->emulated() || flags.plan.survive == 0) {
-    return {Exit::kUsage, "--stragglers is for emulated workers and --survive"};
-  }
+  SHOAL_TRY_OR_EXIT(Exit::kUsage, emulate::check_stragglers(*access, flags.plan.survive));
   const plan::PlanOptions options = options_of(flags.plan);
   const plan::PlanOptions waiting = without_spare(options, access->coordinator().worker_count());
   SHOAL_OR_EXIT(const Planned coded, Exit::kModel,

@@ -1,5 +1,7 @@
 #include "shoal/chaos/processes/chaos_settings.h"
 
+#include <utility>
+
 #include "shoal/cluster/fault_point.h"
 
 namespace shoal::chaos {
@@ -58,6 +60,15 @@ SettingList request_settings(ChaosSettings& s) {
           .one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive"})
           .with("train"),
   };
+}
+
+ChaosClusterOptions cluster_options(const ChaosSettings& settings, std::filesystem::path program) {
+  return {.program = std::move(program),
+          .seed = settings.run.seed,
+          .cluster_file = settings.cluster,
+          .dilation = settings.dilation,
+          .lies = settings.lies,
+          .verify = settings.verify};
 }
 
 Result<ChaosSettings> completed(ChaosSettings settings, bool names_faults) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "shoal/base/setting.h"
@@ -24,7 +25,13 @@ struct ChaosSettings {
   std::string html = {};                 // a file for a page about the faults
 
   bool is_overload() const { return overload.times > 0; }
+  bool is_emulated() const { return !cluster.empty(); }
+  // Whether the worker that lies must be found: requests are checked.
+  bool finds_liars() const { return lies > 0 && verify > 0; }
 };
+
+// The cluster of these settings, without its workers (chaos_workers.h).
+ChaosClusterOptions cluster_options(const ChaosSettings& settings, std::filesystem::path program);
 
 // By their names: how many faults of each kind; where these and requests come from.
 SettingList fault_settings(ChaosSettings& settings);

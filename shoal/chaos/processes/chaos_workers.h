@@ -29,6 +29,11 @@ struct ChaosWorkers {
   plan::ClusterProfile devices = {};   // in their place, if it has workers
   int survive = 1;                     // losses at once
   std::function<void()> on_plan = {};  // called before each plan is made, on any thread
+
+  size_t count() const { return devices.workers.empty() ? processes : devices.workers.size(); }
+  // Steps until a cluster of them is open: it starts, and makes a plan for all of them and one for
+  // each set with one fewer.
+  size_t steps_to_open() const { return count() + 2; }
 };
 
 // Either of these. `predicted_ms` stays as it is for processes. kInvalidArgument where there are

@@ -35,6 +35,15 @@ void expect_plans_for_sets(const ChaosClusterOptions& options) {
   }
 }
 
+TEST(ChaosWorkers, AreCountedAndOpenedWithOnePlanForEachLoss) {
+  ChaosWorkers workers{.processes = 4};
+  EXPECT_EQ(workers.count(), 4u);
+  EXPECT_EQ(workers.steps_to_open(), 6u) << "a start, a plan for all, and four for losses";
+  workers.devices =
+      plan::uniform_cluster(2, *plan::find_device("pi4"), *plan::find_link("gigabit"));
+  EXPECT_EQ(workers.count(), 2u) << "devices are in the place of processes";
+}
+
 TEST(ChaosWorkers, AreProcessesOrDevicesWithPlansForEachSet) {
   const ChaosClusterOptions processes = with_processes({.seed = 7, .dilation = 0}, 3, layers(), {});
   EXPECT_EQ(processes.workers, (std::vector<std::string>{"worker-0", "worker-1", "worker-2"}));

@@ -1,6 +1,7 @@
 #include "shoal/chaos/processes/facts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "shoal/emulate/dilation.h"
 
@@ -146,6 +147,11 @@ std::vector<std::string> lines_of(const ChaosProgress& progress) {
 
 std::string line_of(const ChaosProgress& progress) {
   return fixed(progress.seconds, 1) + " s: " + progress.latest + "; " + counts_of(progress.report);
+}
+
+std::string FaultLines::next(const ChaosProgress& progress) {
+  if (std::exchange(told_, progress.faults) == progress.faults) return "";
+  return line_of(progress);
 }
 
 std::string note_lateness(const ChaosReport& report, double predicted_ms) {

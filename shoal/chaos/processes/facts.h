@@ -2,6 +2,7 @@
 // below it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,6 +26,16 @@ std::vector<std::string> lines_of(const OverloadReport& report, const FaultKinds
 std::vector<std::string> lines_of(const ChaosProgress& progress);
 // The same in one line, about the latest fault.
 std::string line_of(const ChaosProgress& progress);
+
+// Tells of each fault once. Not thread-safe.
+class FaultLines {
+ public:
+  // line_of(progress), if a fault has begun since the last call; else empty.
+  std::string next(const ChaosProgress& progress);
+
+ private:
+  uint64_t told_ = 0;  // faults
+};
 
 // That emulated devices are slower than they should be, because this machine has no time to be
 // them; empty where they are not. `predicted_ms` is a request without faults.

@@ -51,6 +51,21 @@ TEST(ChaosFacts, ShowWorkersWhileARunGoesOn) {
   EXPECT_EQ(line_of(progress), "1.5 s: a killed; 0 answered, 0 failed, 0 wrong");
 }
 
+TEST(ChaosFacts, TellOfEachFaultOnce) {
+  const ChaosReport report;
+  const std::vector<std::string> names = {"a"};
+  ChaosProgress progress{.report = report, .latest = {}, .names = names, .present = {}};
+  FaultLines lines;
+  EXPECT_EQ(lines.next(progress), "") << "there was no fault";
+  progress.faults = 1;
+  progress.latest = "a killed";
+  EXPECT_EQ(lines.next(progress), line_of(progress));
+  EXPECT_EQ(lines.next(progress), "");
+  progress.faults = 3;  // two between two requests
+  EXPECT_EQ(lines.next(progress), line_of(progress));
+  EXPECT_EQ(lines.next(progress), "");
+}
+
 TEST(ChaosFacts, NoteDevicesThatAreLate) {
   ChaosReport report;
   for (int i = 0; i < 100; ++i) report.calm.add(10);
@@ -100,6 +115,13 @@ TEST(Verdict, OfOverloadIsAboutWrongAnswersFirst) {
   EXPECT_EQ(report.verdict().kind, Verdict::Kind::kFailed);
   report.wrong = 1;
   EXPECT_EQ(report.verdict().kind, Verdict::Kind::kWrong);
+}
+
+TEST(ChaosLesson, IsTheSameForTheSameSeed) {
+  const cluster::Lesson lesson = chaos_lesson({}, learn::CodecKind::kF16, 7);
+  EXPECT_EQ(lesson.exchange.codec.kind, learn::CodecKind::kF16);
+  EXPECT_EQ(lesson.exchange.codec.seed, 7u) << "so that a run can be repeated";
+  EXPECT_GT(lesson.trainer.optimizer.rate, 0);
 }
 
 TEST(Verdict, OfTrainingIsAboutWeights) {

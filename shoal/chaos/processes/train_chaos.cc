@@ -204,6 +204,12 @@ double TrainChaosReport::steps_lost() const {
   return micro_batches > 0 ? static_cast<double>(redone) / static_cast<double>(micro_batches) : 0;
 }
 
+cluster::Lesson chaos_lesson(Graph network, learn::CodecKind codec, uint64_t seed) {
+  return {.network = std::move(network),
+          .trainer = {.optimizer = {.rate = 0.02f, .momentum = 0.9f}},
+          .exchange = {.codec = {.kind = codec, .seed = seed}}};
+}
+
 Result<learn::WorkerSession::Source> synthetic_examples(const cluster::Lesson& lesson) {
   SHOAL_ASSIGN(const std::vector<TensorType> types, cluster::types_of_examples(lesson));
   const TensorType& scores = lesson.network[train::scores_of(lesson.network)].type;

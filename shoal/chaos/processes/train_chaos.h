@@ -47,6 +47,11 @@ struct TrainChaosReport {
 
 Facts facts_of(const TrainChaosReport& report);
 
+inline constexpr int64_t kMicroBatch = 4;  // samples of a micro-batch
+
+// How a network for so many samples learns while workers are killed.
+cluster::Lesson chaos_lesson(Graph network, learn::CodecKind codec, uint64_t seed);
+
 // Examples for any classifier: noise, with a bright band in the place that the class tells.
 Result<learn::WorkerSession::Source> synthetic_examples(const cluster::Lesson& lesson);
 

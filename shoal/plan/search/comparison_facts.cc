@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/search/comparison_summary.h"
 #include "shoal/plan/search/explanation.h"
 
 namespace shoal::plan {
@@ -84,6 +85,14 @@ std::string summary_text(const Comparison& made) {
     text += other.name + ": " + ms(other) + " ms: " + why_slower(made, other) + "\n";
   }
   return text + advice_text(made) + "\n";
+}
+
+Json to_json(const Comparison& made, const std::string& model) {
+  Summary summary = summarize(made);
+  summary.model = model;
+  auto json = Json::parse(to_json(summary));
+  SHOAL_CHECK(json.ok());
+  return *std::move(json);
 }
 
 }  // namespace shoal::plan

@@ -27,4 +27,7 @@ BesideOne beside_one(const Comparison& made, std::string model);
 // each.
 std::string summary_text(const Comparison& made);
 
+// What `shoal plan --json` prints: summary.h.
+Json to_json(const Comparison& made, const std::string& model);
+
 }  // namespace shoal::plan

@@ -14,6 +14,15 @@ Result<Tenancy> tenancy_of(std::vector<std::string> models, std::vector<double> 
                  std::to_string(rates.size()) + " rates");
 }
 
+Result<Tenancy> plan_together(Tenancy asked, std::span<const Graph> graphs,
+                              const PlanOptions& options) {
+  SHOAL_CHECK(graphs.size() == asked.models.size());
+  std::vector<Tenant> tenants;
+  for (size_t i = 0; i < graphs.size(); ++i) tenants.push_back({&graphs[i], asked.rates[i]});
+  SHOAL_ASSIGN(asked.plans, plan_tenants(tenants, asked.cluster, options));
+  return asked;
+}
+
 std::vector<Facts> model_rows(const Tenancy& made) {
   std::vector<Facts> rows;
   for (size_t i = 0; i < made.models.size(); ++i) {
