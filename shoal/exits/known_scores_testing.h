@@ -11,7 +11,7 @@
 
 namespace shoal::exits::testing {
 
-inline constexpr size_t kClasses = 10;
+inline constexpr size_t kKnownClasses = 10;
 inline const std::vector<int64_t> kMacs{28, 22, 25, 25};
 
 // Images whose classes have known probabilities.
@@ -27,20 +27,20 @@ struct World {
 inline World drawn(size_t images, std::mt19937& rng) {
   constexpr double kTimes[] = {1, 1.4, 1.6, 1.65}, kOverstated[] = {1.1, 1.35, 1.5, 1.7};
   std::normal_distribution<double> normal;
-  std::uniform_int_distribution<size_t> any(0, kClasses - 1);
+  std::uniform_int_distribution<size_t> any(0, kKnownClasses - 1);
   World world;
-  world.scores.classes = kClasses;
+  world.scores.classes = kKnownClasses;
   world.scores.exits.resize(std::size(kTimes));
   for (size_t i = 0; i < images; ++i) {
     const size_t label = any(rng);
     world.scores.labels.push_back(static_cast<int64_t>(label));
     const double noise = 0.4 * std::exp(0.6 * normal(rng));
-    std::vector<double> motion(kClasses);
-    std::vector<float> evidence(kClasses);
+    std::vector<double> motion(kKnownClasses);
+    std::vector<float> evidence(kKnownClasses);
     double before = 0;
     for (size_t e = 0; e < std::size(kTimes); ++e) {
       const double time = kTimes[e], factor = kOverstated[e] * std::exp(0.25 * normal(rng));
-      for (size_t c = 0; c < kClasses; ++c) {
+      for (size_t c = 0; c < kKnownClasses; ++c) {
         motion[c] += noise * std::sqrt(time - before) * normal(rng);
         const double seen = (c == label ? time : 0) + motion[c];
         evidence[c] = static_cast<float>(seen / (noise * noise));
