@@ -21,7 +21,6 @@
 #include "shoal/fit/freeze.h"
 #include "shoal/fit/network.h"
 #include "shoal/fit/norms.h"
-#include "shoal/passes/passes.h"
 #include "shoal/train/rebuild.h"
 
 namespace shoal::exits {
@@ -79,8 +78,7 @@ class Run {
   Result<WithHeads> with_heads(int64_t batch) const {
     SHOAL_ASSIGN(WithHeads made, as_it_learns(batch));
     if (moments_.empty()) return made;
-    SHOAL_ASSIGN(const Graph folded, passes::fold_batch_norm(made.network.graph));
-    SHOAL_ASSIGN(made.network.graph, passes::remove_dead_code(folded));
+    SHOAL_ASSIGN(made.network.graph, fit::with_folded_norms(made.network.graph));
     return made;
   }
 

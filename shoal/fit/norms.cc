@@ -35,11 +35,15 @@ Result<Learner> with_norms(Device& device, const NetworkForBatch& network, const
                  true};
 }
 
+Result<Graph> with_folded_norms(const Graph& network) {
+  SHOAL_ASSIGN(const Graph folded, passes::fold_batch_norm(network));
+  return passes::remove_dead_code(folded);  // products as they were
+}
+
 NetworkForBatch with_folded_norms(NetworkForBatch network) {
   return [network = std::move(network)](int64_t batch) -> Result<LoadedGraph> {
     SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(const Graph folded, passes::fold_batch_norm(loaded.graph));
-    SHOAL_ASSIGN(loaded.graph, passes::remove_dead_code(folded));  // products as they were
+    SHOAL_ASSIGN(loaded.graph, with_folded_norms(loaded.graph));
     return loaded;
   };
 }

@@ -27,6 +27,7 @@ Result<Learner> with_norms(Device& device, const NetworkForBatch& network, const
                            const TrainingOptions& recipe);
 
 // The network with its norms folded into the products before them.
+Result<Graph> with_folded_norms(const Graph& network);
 NetworkForBatch with_folded_norms(NetworkForBatch network);
 
 }  // namespace shoal::fit
