@@ -102,19 +102,15 @@ bool Peers::lose(const ChannelPtr& channel, uint64_t plan) {
   return has_sent;
 }
 
-void Peers::release(uint64_t plan) {
+void Peers::close_unused() {
   {
     std::vector<std::shared_ptr<PeerConnection>> peers;  // both end after the lock
     std::vector<std::shared_ptr<TaskThread>> senders;
     const std::lock_guard lock(mutex_);
-    for (const auto& [place, peer] : peers_) peer->forget(plan);
     take_unused(peers_, peers);
     take_unused(visitors_, senders);
   }
-  close_unused();
-}
-
-void Peers::close_unused() {
+  // What a connection was opening when it ended is among the channels now.
   const std::lock_guard lock(mutex_);
   std::erase_if(channels_, [](const auto& entry) {
     if (entry.second.use_count() > 1) return false;

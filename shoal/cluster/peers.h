@@ -45,8 +45,9 @@ class Peers {
   // As PeerConnection::lose().
   bool lose(const ChannelPtr& channel, uint64_t plan);
 
-  // The plan is over. Closes channels that no plan uses any more, after what they are sending.
-  void release(uint64_t plan);
+  // Closes channels that no plan uses any more, after what they are sending. REQUIRES: it does not
+  // run on a thread that sends.
+  void close_unused();
   void close();  // opens no channel after this
   // Waits until no thread that sends holds a plan any more. A plan that ends on such a thread could
   // otherwise be the last to hold the connection, which would join itself. REQUIRES: no plan is
@@ -56,7 +57,6 @@ class Peers {
  private:
   Result<std::shared_ptr<PeerChannels>> channels_with(const std::string& name);
   Result<ChannelPtr> dial(const std::string& address, const std::string& name);
-  void close_unused();
 
   const std::string self_;
   net::Transport& transport_;

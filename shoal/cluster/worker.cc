@@ -14,6 +14,7 @@
 #include "shoal/base/background_thread.h"
 #include "shoal/base/load_of_others.h"
 #include "shoal/base/machine.h"
+#include "shoal/base/notification.h"
 #include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/cluster/message_io.h"
 #include "shoal/cluster/permissions.h"
@@ -71,7 +72,13 @@ void Worker::stop() {
   visits_.join();  // the plans of a visitor go with it
   threads_.join();
   peers_.finish();
-  peers_.release(0);  // now that no plan holds them, all end
+  // Now that no plan holds them, all end. Behind what closes them already.
+  Notification closed;
+  closer_.post([&] {
+    peers_.close_unused();
+    closed.notify();
+  });
+  closed.wait();
 }
 
 void Worker::accept() {
@@ -194,8 +201,9 @@ void Worker::forget(const ChannelPtr& channel) {
   trainees_.forget(channel);
   visitor.plans.merge(peers_.remove(channel));
   for (uint64_t plan : visitor.plans) say_cut_off(plan, channel->peer().name);
-  for (WorkerPlanPtr& worker_plan : worker_plans_.take_all(channel))
-    release(std::move(worker_plan));
+  for (const WorkerPlanPtr& worker_plan : worker_plans_.take_all(channel)) {
+    forget_senders(worker_plan->plan());
+  }
 }
 
 void Worker::say_cut_off(uint64_t plan, const std::string& peer) {
@@ -203,33 +211,24 @@ void Worker::say_cut_off(uint64_t plan, const std::string& peer) {
   if (worker_plan != nullptr && worker_plan->started()) worker_plan->say_cut_off_from(peer);
 }
 
-void Worker::release(WorkerPlanPtr worker_plan) {
-  const uint64_t plan = worker_plan->plan();
-  worker_plan.reset();
-  end_plan(plan);
-}
-
-// REQUIRES: the plan is gone, and with it its hold on connections.
-void Worker::end_plan(uint64_t plan) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto& [channel, visitor] : channels_) visitor.plans.erase(plan);
-  }
-  peers_.release(plan);
-}
-
-// On a thread of its own: it waits for sends that go on, perhaps to a peer that does not answer.
 // The plan is taken out at once, so that the coordinator can deploy it again under the same number.
-void Worker::release_later(const ChannelPtr& channel, uint64_t plan) {
-  WorkerPlanPtr worker_plan = worker_plans_.take(plan, channel);
-  if (worker_plan == nullptr) return;
-  const Status begun =
-      run_errand(channel, {}, [this, worker_plan = std::move(worker_plan)]() mutable {
-        release(std::move(worker_plan));
-        return Status();
-      });
-  // A visitor that has too many others on their way waits for this one.
-  if (!begun.ok()) end_plan(plan);
+// Others may still hold it: it ends, and its connections with it, when they let go of it.
+void Worker::release(const ChannelPtr& channel, uint64_t plan) {
+  if (worker_plans_.take(plan, channel) != nullptr) forget_senders(plan);
+}
+
+void Worker::forget_senders(uint64_t plan) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [channel, visitor] : channels_) visitor.plans.erase(plan);
+}
+
+// A plan may end on a thread that sends, which its connection would wait for. One call that waits
+// does for all plans that ended before it runs.
+void Worker::close_unused_later() {
+  static_cast<void>(catch_exhaustion([this] {
+    closer_.post([this] { peers_.close_unused(); }, /*bytes=*/1);
+    return Status();
+  }));
 }
 
 // A place among the errands of a visitor, for as long as it lives.
@@ -331,7 +330,7 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
           channel, subject_of(message),
           [this, channel, plan = message.start().plan()] { return start(channel, plan); });
     case message::Message::kRelease:
-      release_later(channel, message.release().plan());
+      release(channel, message.release().plan());
       return {};
     case message::Message::kForget: {
       const WorkerPlanPtr worker_plan = worker_plans_.find(message.forget().plan(), channel);
@@ -505,12 +504,10 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
     return {};
   }
   const Status started =
-      worker_plan->start({programs_, store_, peers_, options_.weight_bytes, [&] { signs.step(); }});
-  if (worker_plans_.find(plan, channel) != worker_plan) {
-    // Released meanwhile. Nobody waits for this, and another plan may have the number by now.
-    peers_.release(plan);
-    return {};
-  }
+      worker_plan->start({programs_, store_, peers_, options_.weight_bytes, [&] { signs.step(); },
+                          [this] { close_unused_later(); }});
+  // Released meanwhile. Nobody waits for this, and another plan may have the number by now.
+  if (worker_plans_.find(plan, channel) != worker_plan) return {};
   SHOAL_TRY(started);
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);

@@ -102,9 +102,9 @@ class Worker {
   Status tell_removed(const ChannelPtr& coordinator);
   Status take_piece(const ChannelPtr& channel, const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
-  void release(WorkerPlanPtr worker_plan);
-  void end_plan(uint64_t plan);
-  void release_later(const ChannelPtr& channel, uint64_t plan);
+  void release(const ChannelPtr& channel, uint64_t plan);
+  void forget_senders(uint64_t plan);
+  void close_unused_later();
   void say_cut_off(uint64_t plan, const std::string& peer);
   void hit_fault_point(FaultPoint point) const;
   Status take_refusal(const ChannelPtr& channel, const message::Failed& failed);
@@ -136,6 +136,7 @@ class Worker {
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest
   Peers peers_;
+  TaskThread closer_{1};  // of connections that no plan uses: it waits for sends that go on
   Trainees trainees_;
   WorkerPlans worker_plans_{computing_, options_.reached};
   std::unique_ptr<net::Listener> listener_;

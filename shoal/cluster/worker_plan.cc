@@ -158,7 +158,13 @@ Result<WorkerTask> compile_task(const message::Task& from, const WorkerResources
 }  // namespace
 
 WorkerPlan::WorkerPlan() = default;
-WorkerPlan::~WorkerPlan() = default;
+WorkerPlan::~WorkerPlan() {
+  for (const auto& [worker, peer] : peers_) peer->forget(plan_);
+  peers_.clear();
+  sender_channels_.clear();
+  to_coordinator_.reset();
+  ended_();
+}
 
 Result<std::shared_ptr<WorkerPlan>> WorkerPlan::read(const message::Deploy& deploy,
                                                      const net::Frame& frame,
@@ -194,6 +200,7 @@ Status WorkerPlan::start(const WorkerResources& resources) {
   run_at_low_priority(
       [&] { compiled = catch_exhaustion([&] { return compile(assignment, resources); }); });
   SHOAL_TRY(compiled);
+  ended_ = resources.ended;
   SHOAL_TRY(connect(assignment, resources.peers));
   // Publishes all members above to threads that see started().
   started_.store(true, std::memory_order_release);

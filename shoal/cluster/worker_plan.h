@@ -35,6 +35,9 @@ struct WorkerResources {
   Peers& peers;
   size_t request_bytes;  // of inputs that are put together, for all requests of a plan
   std::function<void()> compiled = [] {};  // called after each task
+  // Called when the plan is gone and holds no connection any more, on the thread that held it last:
+  // one that computes, reads or sends. REQUIRES: it neither blocks nor throws.
+  std::function<void()> ended = [] {};
 };
 
 inline constexpr size_t kMostAssignmentBytes = size_t{16} << 20;
@@ -115,6 +118,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   std::map<int, std::shared_ptr<PeerConnection>> peers_;
   std::vector<std::shared_ptr<PeerChannels>> sender_channels_;  // kept open
   std::shared_ptr<TaskThread> to_coordinator_;
+  std::function<void()> ended_ = [] {};
 };
 
 }  // namespace shoal::cluster

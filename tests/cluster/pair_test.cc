@@ -8,6 +8,7 @@
 
 #include "here.h"
 #include "random_plan.h"
+#include "shoal/base/notification.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/net/stream.h"
 #include "shoal/net/test_peers.h"
@@ -136,6 +137,14 @@ message::Assignment answers_to(const std::string& peer, const std::string& addre
   return assignment;
 }
 
+// Answers what the coordinator sends.
+message::Assignment answers_to_coordinator() {
+  message::Assignment assignment;
+  add_task(assignment, relu_of_four(), kIn, kOut);
+  add_send(assignment, piece_of(kOut, 0, 4), plan::kCoordinator);
+  return assignment;
+}
+
 // The worker "hall", and what its peers and coordinators see of it.
 class Hall : public testing::Test {
  protected:
@@ -151,10 +160,7 @@ class Hall : public testing::Test {
   Visitor coordinator() { return {network_, "hall", "coordinator", net::Role::kCoordinator}; }
   // Whether the next that the coordinator hears is the answer to a request.
   static bool hears_nothing_else(Visitor& coordinator) {
-    message::Assignment assignment;
-    add_task(assignment, relu_of_four(), kIn, kOut);
-    add_send(assignment, piece_of(kOut, 0, 4), plan::kCoordinator);
-    if (!coordinator.serve(kOtherPlan, assignment).has_ready()) return false;
+    if (!coordinator.serve(kOtherPlan, answers_to_coordinator()).has_ready()) return false;
     coordinator.send_data(kOtherPlan, 1, piece_of(kIn, 0, 4), four_floats());
     return coordinator.hear().has_data();
   }
@@ -265,6 +271,46 @@ TEST_F(SmallHall, CountsWhatComesFromAPeerThatItDialled) {
   const message::Message refused = owner.hear();
   EXPECT_EQ(status_of(refused.failed()).code(), Code::kExhausted);
   EXPECT_EQ(refused.failed().request(), 2u);
+}
+
+// Holds each task before it is computed.
+class HeldHall : public Hall {
+ protected:
+  struct Gate {
+    Notification computing, go_on;
+  };
+
+  HeldHall() : HeldHall(std::make_shared<Gate>()) {}
+
+  const std::shared_ptr<Gate> gate_;
+
+ private:
+  explicit HeldHall(const std::shared_ptr<Gate>& gate)
+      : Hall({.reached =
+                  [gate](FaultPoint point) {
+                    if (point != FaultPoint::kComputing) return;
+                    gate->computing.notify();
+                    gate->go_on.wait();
+                  }}),
+        gate_(gate) {}
+};
+
+// The thread that computes looks at all plans, and lets go of one that was released only then.
+TEST_F(HeldHall, ClosesTheChannelOfAPlanThatIsReleasedWhileAnotherIsComputed) {
+  const auto listener = listen("shed");
+  Visitor owner = coordinator();
+  ASSERT_TRUE(owner.serve(kPlan, answers_to("shed", "shed")).has_ready());
+  const auto shed = *listener->accept(net::Deadline::max());
+  ASSERT_TRUE(owner.serve(kOtherPlan, answers_to_coordinator()).has_ready());
+  owner.send_data(kOtherPlan, 1, piece_of(kIn, 0, 4), four_floats());
+  gate_->computing.wait();
+  message::Message release;
+  release.mutable_release()->set_plan(kPlan);
+  owner.say(release);
+  ASSERT_TRUE(owner.deploy(kPlan, answers_to_coordinator()).has_missing()) << "it is taken out";
+  gate_->go_on.notify();
+  EXPECT_TRUE(owner.hear().has_data());
+  EXPECT_EQ(shed->receive(net::after(20s)).status().code(), Code::kUnavailable);
 }
 
 // Two workers that refuse each other's pieces must not both wait until the other one reads.

@@ -26,7 +26,7 @@ class Ways {
     door_ = *transport_.listen("self");
   }
   ~Ways() {
-    peers_.release(0);
+    peers_.close_unused();
     for (const ChannelPtr& channel : arrived_) channel->close();
     readers_.join();
   }
@@ -275,7 +275,7 @@ TEST(PeerConnection, ForgivesAPlanThatIsStartedAgain) {
   Ways ways;
   const auto peer = ways.at();
   EXPECT_TRUE(ways.send(*peer, 1).ok());
-  ways.peers().release(1);
+  peer->forget(1);
   EXPECT_TRUE(ways.send(*peer, 1).ok());
   ways.accept()->close();
   EXPECT_EQ(ways.await_cut(), std::set<uint64_t>{1});
@@ -315,11 +315,11 @@ TEST(PeerConnection, IsLeftWithTheLastPlan) {
   EXPECT_TRUE(ways.send(*peer, 1).ok());
   const ChannelPtr other = ways.accept();
   EXPECT_EQ(ways.receive(*other), 1u);
-  ways.peers().release(2);
+  ways.peers().close_unused();
   EXPECT_TRUE(ways.send(*peer, 1).ok()) << "a plan still holds it";
   EXPECT_EQ(ways.receive(*other), 1u);
   peer.reset();
-  ways.peers().release(1);
+  ways.peers().close_unused();
   EXPECT_TRUE(ways.is_closed(*other));
 }
 
@@ -332,11 +332,11 @@ TEST(PeerConnection, StaysOpenForAPlanThatThePeerSendsTo) {
   EXPECT_EQ(ways.receive(*other), 1u);
   auto senders = *ways.peers().with("other");
   peer.reset();
-  ways.peers().release(1);
+  ways.peers().close_unused();
   EXPECT_EQ(other->receive(net::after(std::chrono::milliseconds(20))).status().code(),
             Code::kDeadline);
   senders.reset();
-  ways.peers().release(2);
+  ways.peers().close_unused();
   EXPECT_TRUE(ways.is_closed(*other));
 }
 
@@ -348,7 +348,7 @@ TEST(PeerConnection, LeavesOpenWhatThePeerOpened) {
   EXPECT_TRUE(ways.send(*peer, 1).ok());
   EXPECT_EQ(ways.receive(*theirs), 1u);
   peer.reset();
-  ways.peers().release(1);
+  ways.peers().close_unused();
   EXPECT_EQ(theirs->receive(net::after(std::chrono::milliseconds(20))).status().code(),
             Code::kDeadline);
 }
