@@ -256,8 +256,9 @@ class Build {
     if (recipe.by == Making::kSpecialise) how.recipe = recipe.special.recipe;
     const SpecialiseOptions& special = recipe.special;
     return method_of(recipe) + " " + json_number(special.other) + " " + json_text(special.at) +
-           " " + json_number(special.max_drop) + std::to_string(options_.widths) +
-           settings_of(how, one) + settings_of(options_.shrink, one);
+           " " + json_number(special.max_drop) + " " + std::to_string(special.per_class) + " " +
+           std::to_string(options_.widths) + settings_of(how, one) +
+           settings_of(options_.shrink, one);
   }
 
   NetworkForBatch network_of(const Variant& variant) const {

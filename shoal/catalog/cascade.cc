@@ -14,25 +14,36 @@ namespace {
 constexpr uint64_t kOtherStream = 0x6f746872;  // "othr": a stream that nothing else draws from
 constexpr double kNoAnswer = -1, kLeastThreshold = 1e-9;
 
+// At most so many of them, which the seed draws.
+std::vector<size_t> drawn(const std::vector<size_t>& from, size_t most, uint64_t seed) {
+  const std::vector<size_t> order = shuffled(from.size(), RandomStream(seed, kOtherStream));
+  std::vector<size_t> some;
+  for (size_t i = 0; i < std::min(most, order.size()); ++i) some.push_back(from[order[i]]);
+  return some;
+}
+
 }  // namespace
 
 Stream stream_of(std::span<const int64_t> labels, std::span<const int64_t> classes, double other,
-                 uint64_t seed) {
+                 uint64_t seed, int64_t per_class) {
   const auto target_of = [&](size_t example) {
     return std::ranges::find(classes, labels[example]) - classes.begin();
   };
-  Stream stream;
-  std::vector<size_t> others;
+  std::vector<std::vector<size_t>> by_target(classes.size() + 1);  // the last: others
   for (size_t i = 0; i < labels.size(); ++i) {
-    const bool seen = target_of(i) < std::ssize(classes);
-    (seen ? stream.examples : others).push_back(i);
+    by_target[static_cast<size_t>(target_of(i))].push_back(i);
+  }
+  Stream stream;
+  const auto add = [&](const std::vector<size_t>& some) {
+    stream.examples.insert(stream.examples.end(), some.begin(), some.end());
+  };
+  for (size_t target = 0; target < classes.size(); ++target) {
+    const std::vector<size_t>& all = by_target[target];
+    add(per_class == 0 ? all : drawn(all, static_cast<size_t>(per_class), seed));
   }
   const auto wanted = static_cast<size_t>(
       std::llround(other / (1 - other) * static_cast<double>(stream.examples.size())));
-  const std::vector<size_t> order = shuffled(others.size(), RandomStream(seed, kOtherStream));
-  for (size_t i = 0; i < std::min(wanted, order.size()); ++i) {
-    stream.examples.push_back(others[order[i]]);
-  }
+  add(drawn(by_target.back(), wanted, seed));
   std::ranges::sort(stream.examples);
   for (size_t example : stream.examples) stream.targets.push_back(target_of(example));
   return stream;

@@ -25,9 +25,10 @@ struct Stream {
   std::vector<int64_t> targets;  // the index in `classes`, or classes.size() for another class
 };
 
-// Examples of other classes are drawn by the seed. REQUIRES: 0 <= other < 1.
+// Examples of other classes are drawn by the seed, and so are those of each of the classes where it
+// has more than `per_class`; 0: all. REQUIRES: 0 <= other < 1, per_class >= 0.
 Stream stream_of(std::span<const int64_t> labels, std::span<const int64_t> classes, double other,
-                 uint64_t seed);
+                 uint64_t seed, int64_t per_class = 0);
 
 // Of an image: the class with the highest score, and its probability.
 struct Answer {

@@ -194,7 +194,7 @@ class Run {
     Preforward some;
     SHOAL_ASSIGN(some.training.labels, labels_of(*training));
     SHOAL_ASSIGN(some.held_out.labels, labels_of(*held_out));
-    SHOAL_TRY(compute(training, stream(some.training.labels).examples, some.training));
+    SHOAL_TRY(compute(training, learned_from(some.training.labels).examples, some.training));
     SHOAL_TRY(compute(held_out, stream(some.held_out.labels).examples, some.held_out));
     return some;
   }
@@ -208,8 +208,8 @@ class Run {
     some.general = Tensor({DType::kI64, {std::ssize(answers)}});
     for (size_t i = 0; i < answers.size(); ++i) some.general.data<int64_t>()[i] = answers[i].best;
     if (!options_.cache.empty()) {
-      SHOAL_TRY(
-          compute(training, others(stream(some.training.labels), training->size()), some.training));
+      SHOAL_TRY(compute(training, others(learned_from(some.training.labels), training->size()),
+                        some.training));
       SHOAL_TRY(
           compute(held_out, others(stream(some.held_out.labels), held_out->size()), some.held_out));
       SHOAL_TRY(write_preforward(options_.cache, key_, some));
@@ -250,15 +250,23 @@ class Run {
     return stream_of(labels.data<int64_t>(), options_.classes, options_.other, recipe_.seed);
   }
 
-  // The examples of the stream, by features or by images.
-  fit::TrainingData as_features(const Preforward& all) const {
-    const auto some = [&](const std::shared_ptr<const Dataset>& data, const fit::Features& of) {
-      return std::make_shared<Relabelled>(fit::features_as_data(*data, of), stream(of.labels));
-    };
-    return {some(data_.data.training, all.training), some(data_.data.held_out, all.held_out)};
+  // The part of the stream that the head learns from.
+  Stream learned_from(const Tensor& labels) const {
+    return stream_of(labels.data<int64_t>(), options_.classes, options_.other, recipe_.seed,
+                     options_.per_class);
   }
-  fit::TrainingData as_images(const Preforward& all) const {
-    return {std::make_shared<Relabelled>(data_.data.training, stream(all.training.labels)),
+
+  // What the head learns from and is evaluated on, by features or by images.
+  fit::TrainingData as_features(const Preforward& all) const {
+    const auto some = [](const Dataset& data, const fit::Features& of, Stream stream) {
+      return std::make_shared<Relabelled>(fit::features_as_data(data, of), std::move(stream));
+    };
+    const auto& [training, held_out] = data_.data;
+    return {some(*training, all.training, learned_from(all.training.labels)),
+            some(*held_out, all.held_out, stream(all.held_out.labels))};
+  }
+  fit::TrainingData as_images(const Preforward& all, Stream training) const {
+    return {std::make_shared<Relabelled>(data_.data.training, std::move(training)),
             std::make_shared<Relabelled>(data_.data.held_out, stream(all.held_out.labels))};
   }
 
@@ -338,8 +346,11 @@ class Run {
     std::vector<std::string> names;
     for (const auto& [name, tensor] : head_) names.push_back(name);
     recipe.freeze = fit::all_but(special, names);
-    SHOAL_ASSIGN(const Weights uncached,
-                 learn({.network = std::move(special), .data = as_images(preforward)}, recipe));
+    const Tensor& labels = preforward.training.labels;
+    SHOAL_ASSIGN(
+        const Weights uncached,
+        learn({.network = std::move(special), .data = as_images(preforward, learned_from(labels))},
+              recipe));
     controls.weights_error = std::max(controls.weights_error, largest_difference(head_, uncached));
     return retrain_all(preforward, controls);
   }
@@ -349,7 +360,9 @@ class Run {
     SHOAL_ASSIGN(const Graph network, train::retargeted(general.graph, outputs(), recipe_.seed));
     const auto begin = Clock::now();
     SHOAL_ASSIGN(const Weights weights,
-                 learn({.network = network, .data = as_images(preforward)}, recipe_));
+                 learn({.network = network,
+                        .data = as_images(preforward, stream(preforward.training.labels))},
+                       recipe_));
     controls.seconds_full = seconds_since(begin);
     SHOAL_ASSIGN(const Graph learned, train::with_constants(network, weights));
     const Relabelled examples(data_.test, test_);
@@ -399,6 +412,7 @@ Status check(const SpecialiseOptions& options) {
   if (classes.size() == 1 && options.other == 0) {
     return invalid("one class alone needs no network; images of others must be among them");
   }
+  if (options.per_class < 0) return invalid("per_class is a count; 0: all");
   if (!(options.max_drop >= 0)) return invalid("max_drop is out of range");
   const fit::TrainingOptions& recipe = options.recipe;
   if (recipe.augment != Augment() || recipe.damaged != Damaged::kRefuse) {

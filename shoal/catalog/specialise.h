@@ -31,6 +31,9 @@ namespace shoal::catalog {
 struct SpecialiseOptions {
   std::vector<int64_t> classes = {};  // that are seen now
   double other = 0.1;                 // share of images of other classes; 0: there are none
+  // Images of each class that the head learns from, where there are more; 0: all. Few are enough
+  // for a head, and where no features are kept, to compute those of all takes longer than to learn.
+  int64_t per_class = 0;
   // Where the body ends whose features the head reads: a value by name; "head": the input of the
   // last layer; "auto": about a third of the network's work.
   std::string at = "auto";
@@ -44,7 +47,7 @@ struct SpecialiseOptions {
 // What the comparison says.
 struct SpecialiseControls {
   double seconds_warm = 0;   // with features from disk
-  double seconds_full = 0;   // all layers of the general network, the same recipe and images
+  double seconds_full = 0;   // all layers of the general network, the same recipe, all images
   double top1_full = 0;      // of that on test examples of the stream, as SpecialiseResult::top1
   double weights_error = 0;  // the largest difference to the head that learned without a cache
 };

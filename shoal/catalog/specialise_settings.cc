@@ -10,6 +10,9 @@ SettingList settings_of(SpecialiseSettings& s) {
   return {
       {"classes", o.classes, "The classes that are seen now: 0,3,5"},
       Setting("other", o.other, "Share of images of other classes").in(0, 0.9),
+      Setting("per-class", o.per_class,
+              "Images of each class that it learns from; 0: all that there are")
+          .not_negative(),
       {"at", o.at,
        "The value whose features it reads; auto: after a third of the work; head: before the "
        "last layer"},

@@ -40,6 +40,23 @@ TEST(Stream, HasAllOfSomeClassesAndAShareOfOthers) {
   EXPECT_NE(stream_of(labels, classes, 0.2, 2).examples, stream.examples);
 }
 
+TEST(Stream, HasNoMoreOfAClassThanIsWanted) {
+  std::vector<int64_t> labels(60, 1);  // and others, of which there are fewer
+  for (size_t i = 0; i < 40; ++i) labels.push_back(i < 5 ? 2 : 3);
+  const std::vector<int64_t> classes = {2, 1};
+  const auto count = [](const Stream& stream, int64_t target) {
+    return std::ranges::count(stream.targets, target);
+  };
+  const Stream stream = stream_of(labels, classes, 0.2, 1, 11);
+  EXPECT_EQ(count(stream, 0), 5);
+  EXPECT_EQ(count(stream, 1), 11);
+  EXPECT_EQ(count(stream, 2), 4) << "a fifth of all are others";
+  EXPECT_TRUE(std::ranges::is_sorted(stream.examples));
+  EXPECT_NE(stream_of(labels, classes, 0.2, 2, 11).examples, stream.examples);
+  EXPECT_EQ(stream_of(labels, classes, 0.2, 1, 100).examples,
+            stream_of(labels, classes, 0.2, 1).examples);
+}
+
 // The special network is sure and right about three images, sure and wrong about none, and calls
 // one "another class": the general one answers that, whatever the threshold.
 TEST(Cascade, TakesTheCheapestThresholdThatIsGoodEnough) {
@@ -125,6 +142,22 @@ TEST_F(Special, LearnsTheSameWithAndWithoutTheCache) {
   EXPECT_FALSE(made->warm);
 }
 
+TEST_F(Special, LearnsTheSameFromFewImages) {
+  SpecialiseOptions options = special();
+  options.per_class = 20;
+  options.controls = true;
+  const auto made = make(options);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_LE(made->controls->weights_error, 1e-6);
+  EXPECT_GT(made->top1, 60);
+  const std::string few = written();
+  options.controls = false;
+  EXPECT_TRUE(make(options)->warm) << "features of all images are kept";
+  EXPECT_EQ(written(), few);
+  EXPECT_TRUE(make(special())->warm);
+  EXPECT_NE(written(), few);
+}
+
 TEST_F(Special, IsWarmForOtherClassesAndColdForOtherData) {
   EXPECT_FALSE(make(special())->warm);
   EXPECT_EQ(files(), 1u);
@@ -190,6 +223,7 @@ TEST_F(Special, RefusesOptionsWithoutAMeaning) {
   EXPECT_EQ(code_of([](auto& o) { o.classes = {-1, 1}; }), Code::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& o) { o.classes = {1, 99}; }), Code::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& o) { o.other = 1; }), Code::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& o) { o.per_class = -1; }), Code::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& o) { o.recipe.augment.flip = true; }), Code::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& o) { o.at = "nowhere"; }), Code::kInvalidArgument);
 }

@@ -43,6 +43,12 @@ Status take_special(toml::table& table, catalog::SpecialiseOptions& special) {
   }
   SHOAL_ASSIGN(special.other, number_in(table, "other", special.other));
   SHOAL_ASSIGN(special.max_drop, number_in(table, "max-drop", special.max_drop));
+  if (const toml::node* count = table.get("per-class")) {
+    const auto number = count->value_exact<int64_t>();
+    if (!number) return invalid("per-class is no count");
+    special.per_class = *number;
+    table.erase("per-class");
+  }
   special.at = table["at"].value_or(special.at);
   table.erase("classes");
   table.erase("at");

@@ -149,6 +149,7 @@ name = "few"
 method = "specialise"
 classes = [0, 3]
 other = 0.2
+per-class = 500
 max-drop = 1
 at = "head"
 epochs = 2
@@ -171,6 +172,7 @@ epochs = 2
   EXPECT_EQ(few.by, catalog::Making::kSpecialise);
   EXPECT_EQ(few.special.classes, (std::vector<int64_t>{0, 3}));
   EXPECT_EQ(few.special.other, 0.2);
+  EXPECT_EQ(few.special.per_class, 500);
   EXPECT_EQ(few.special.max_drop, 1);
   EXPECT_EQ(few.special.at, "head");
   EXPECT_EQ(few.special.recipe.epochs, 2);
