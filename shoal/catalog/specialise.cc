@@ -182,8 +182,8 @@ class Run {
                    {.batch = recipe_.batch});
   }
 
-  // Those that are kept, of all classes; or, where there are none, those that the head learns and
-  // is evaluated on. Labels are those of all examples.
+  // Those that are kept, of all examples; or, where there are none, those that the head learns
+  // from. Labels are those of all examples.
   Result<Preforward> features(bool may_be_warm) {
     if (may_be_warm && !options_.cache.empty()) {
       auto known = read_preforward(options_.cache, key_);
@@ -195,15 +195,15 @@ class Run {
     SHOAL_ASSIGN(some.training.labels, labels_of(*training));
     SHOAL_ASSIGN(some.held_out.labels, labels_of(*held_out));
     SHOAL_TRY(compute(training, learned_from(some.training.labels).examples, some.training));
-    SHOAL_TRY(compute(held_out, stream(some.held_out.labels).examples, some.held_out));
     return some;
   }
 
-  // The features of the other classes, which serve the next special network, and what calibration
-  // needs: nothing that the head waits for.
+  // What calibration needs, and the features of all other examples, which serve the next special
+  // network: nothing that the head waits for.
   Status complete(Preforward& some) {
     const auto begin = Clock::now();
     const auto& [training, held_out] = data_.data;
+    SHOAL_TRY(compute(held_out, stream(some.held_out.labels).examples, some.held_out));
     SHOAL_ASSIGN(const std::vector<Answer> answers, general_answers(*held_out));
     some.general = Tensor({DType::kI64, {std::ssize(answers)}});
     for (size_t i = 0; i < answers.size(); ++i) some.general.data<int64_t>()[i] = answers[i].best;
@@ -256,18 +256,16 @@ class Run {
                      options_.per_class);
   }
 
-  // What the head learns from and is evaluated on, by features or by images.
-  fit::TrainingData as_features(const Preforward& all) const {
-    const auto some = [](const Dataset& data, const fit::Features& of, Stream stream) {
-      return std::make_shared<Relabelled>(fit::features_as_data(data, of), std::move(stream));
-    };
-    const auto& [training, held_out] = data_.data;
-    return {some(*training, all.training, learned_from(all.training.labels)),
-            some(*held_out, all.held_out, stream(all.held_out.labels))};
+  // Examples of a stream to learn from, by images. None are held out: calibration evaluates what
+  // was learned.
+  fit::TrainingData as_images(Stream some) const {
+    return {std::make_shared<Relabelled>(data_.data.training, std::move(some)),
+            std::make_shared<Relabelled>(data_.data.held_out, Stream())};
   }
-  fit::TrainingData as_images(const Preforward& all, Stream training) const {
-    return {std::make_shared<Relabelled>(data_.data.training, std::move(training)),
-            std::make_shared<Relabelled>(data_.data.held_out, stream(all.held_out.labels))};
+  // The same by features.
+  static std::shared_ptr<const Dataset> as_features(const Dataset& data, const fit::Features& all,
+                                                    Stream some) {
+    return std::make_shared<Relabelled>(fit::features_as_data(data, all), std::move(some));
   }
 
   Result<Weights> learn(fit::TrainingTask task, const fit::TrainingOptions& recipe) const {
@@ -286,9 +284,11 @@ class Run {
     if (preforward.training.values.shape()[1] != lower[lower.outputs()[0]].type.shape[1]) {
       return Status(Code::kCorrupt, "the cache has features of another length");
     }
-    return learn(
-        {.network = std::move(upper), .data = as_features(preforward), .prepare = as_it_is},
-        recipe_);
+    const Stream some = learned_from(preforward.training.labels);
+    fit::TrainingData data = as_images(some);
+    data.training = as_features(*data_.data.training, preforward.training, some);
+    return learn({.network = std::move(upper), .data = std::move(data), .prepare = as_it_is},
+                 recipe_);
   }
 
   Status calibrate(const Preforward& preforward) {
@@ -297,8 +297,8 @@ class Run {
     SHOAL_ASSIGN(const Graph lower, body(batch()));
     SHOAL_ASSIGN(const Graph upper, head(lower));
     SHOAL_ASSIGN(const Graph learned, train::with_constants(upper, head_));
-    const fit::TrainingData data = as_features(preforward);
-    const Batches batches(*data.held_out, as_it_is, {.batch = recipe_.batch});
+    const auto features = as_features(*data_.data.held_out, preforward.held_out, seen);
+    const Batches batches(*features, as_it_is, {.batch = recipe_.batch});
     SHOAL_ASSIGN(const std::vector<Answer> special, answers_of(device_, learned, batches));
     const std::vector<int64_t> general =
         at_places(preforward.general.data<int64_t>(), seen.examples);
@@ -346,11 +346,9 @@ class Run {
     std::vector<std::string> names;
     for (const auto& [name, tensor] : head_) names.push_back(name);
     recipe.freeze = fit::all_but(special, names);
-    const Tensor& labels = preforward.training.labels;
-    SHOAL_ASSIGN(
-        const Weights uncached,
-        learn({.network = std::move(special), .data = as_images(preforward, learned_from(labels))},
-              recipe));
+    const Stream some = learned_from(preforward.training.labels);
+    SHOAL_ASSIGN(const Weights uncached,
+                 learn({.network = std::move(special), .data = as_images(some)}, recipe));
     controls.weights_error = std::max(controls.weights_error, largest_difference(head_, uncached));
     return retrain_all(preforward, controls);
   }
@@ -359,10 +357,9 @@ class Run {
     SHOAL_ASSIGN(const LoadedGraph general, fit::load_for_batch(general_, batch()));
     SHOAL_ASSIGN(const Graph network, train::retargeted(general.graph, outputs(), recipe_.seed));
     const auto begin = Clock::now();
+    const Stream all = stream(preforward.training.labels);
     SHOAL_ASSIGN(const Weights weights,
-                 learn({.network = network,
-                        .data = as_images(preforward, stream(preforward.training.labels))},
-                       recipe_));
+                 learn({.network = network, .data = as_images(all)}, recipe_));
     controls.seconds_full = seconds_since(begin);
     SHOAL_ASSIGN(const Graph learned, train::with_constants(network, weights));
     const Relabelled examples(data_.test, test_);

@@ -21,4 +21,9 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
+std::vector<double> doubles_of(const Tensor& tensor) {
+  const Tensor doubles = converted(tensor, DType::kF64);
+  return {doubles.data<double>().begin(), doubles.data<double>().end()};
+}
+
 }  // namespace shoal::ops

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "shoal/tensor/tensor.h"
 
@@ -75,5 +76,8 @@ void convert(const Tensor& from, Tensor& to);
 
 // The tensor with every element converted. Shares the storage if it already has this type.
 Tensor converted(const Tensor& tensor, DType dtype);
+
+// Every element as a double, in order.
+std::vector<double> doubles_of(const Tensor& tensor);
 
 }  // namespace shoal::ops

@@ -51,20 +51,15 @@ struct Affine {
   }
 };
 
-Channels doubles_of(const Tensor& tensor) {
-  const Tensor doubles = ops::converted(tensor, DType::kF64);
-  return {doubles.data<double>().begin(), doubles.data<double>().end()};
-}
-
 // The elements of a constant that broadcasts to `shape` along all axes but one, one per channel.
 std::optional<Channels> per_channel(const Tensor* tensor, const Shape& shape, size_t axis) {
   if (tensor == nullptr || tensor->shape().rank() > shape.rank()) return std::nullopt;
   const auto channels = static_cast<size_t>(shape[axis]);
-  if (tensor->count() == 1) return Channels(channels, doubles_of(*tensor)[0]);
+  if (tensor->count() == 1) return Channels(channels, ops::doubles_of(*tensor)[0]);
   const size_t missing = shape.rank() - tensor->shape().rank();
   const bool has_axis = axis >= missing && tensor->shape()[axis - missing] == shape[axis];
   if (!has_axis || tensor->count() != shape[axis]) return std::nullopt;
-  return doubles_of(*tensor);
+  return ops::doubles_of(*tensor);
 }
 
 // The scale and shift that the node applies to its input `value`, whose channels are on `axis`.

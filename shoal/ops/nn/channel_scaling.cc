@@ -10,11 +10,6 @@
 namespace shoal::ops {
 namespace {
 
-std::vector<double> doubles_of(const Tensor& tensor) {
-  const Tensor doubles = converted(tensor, DType::kF64);
-  return {doubles.data<double>().begin(), doubles.data<double>().end()};
-}
-
 bool has_constants(std::span<const Operand> inputs) {
   return std::ranges::all_of(inputs.subspan(1), [](const Operand& input) {
     return !input.given || (input.value != nullptr && Floats::contains(input.type.dtype));
