@@ -32,7 +32,7 @@ class Kernel(typing.NamedTuple):
 
 
 # The largest tile of each, for pixels that lie side by side.
-CONV, PRODUCT, ROWS, BYTES = ("conv/conv_tile.cc", "product/product_tiles.cc", "conv/blocked_rows.cc",
+CONV, PRODUCT, ROWS, BYTES = ("conv_loops/conv_tile.cc", "product/product_tiles.cc", "conv/blocked_rows.cc",
                               "quantized/byte_tile.cc")
 KERNELS = [
     Kernel("convolution, f32", "7 pixels × 12 channels", CONV, "convolve_tile<7, 3, 4>", "fmla", 4, 84, tuple(CPUS)),
@@ -109,7 +109,7 @@ def cycles_of(body, cpu):
 
 
 def row_of(build, kernel):
-    file = build / "rooms/cpu/CMakeFiles/shoal_cpu.dir" / f"{kernel.source}.o"
+    file = build / "districts/engine/CMakeFiles/shoal_engine_cpu.dir/cpu" / f"{kernel.source}.o"
     code = output_of("llvm-objdump", "-d", "-C", "--no-show-raw-insn", FEATURES.replace("-m", "--m", 1), file)
     body = iteration_of(blocks_of(instructions_of(code, kernel.function)), kernel)
     macs = kernel.count * kernel.macs

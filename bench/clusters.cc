@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/random.h"
+#include "shoal/base/math/random.h"
 
 namespace shoal::plan {
 namespace {

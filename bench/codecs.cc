@@ -5,7 +5,7 @@
 #include <ctime>
 #include <vector>
 
-#include "shoal/learn/codec/gradient_codec.h"
+#include "shoal/train/distributed/codec/gradient_codec.h"
 
 namespace shoal::learn {
 namespace {

@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <vector>
 
-#include "shoal/cpu/cpu.h"
-#include "shoal/passes/passes.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/coding/erasure.h"
 #include "shoal/plan/coding/protect.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/planner.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {

@@ -29,15 +29,15 @@
 #include <string>
 #include <vector>
 
-#include "shoal/cpu/cpu.h"
-#include "shoal/data/image.h"
-#include "shoal/delta/delta_device.h"
-#include "shoal/delta/delta_executable.h"
-#include "shoal/detect/head.h"
-#include "shoal/detect/resized_graph.h"
-#include "shoal/models/model.h"
-#include "shoal/watch/open_source.h"
-#include "shoal/watch/scene.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/delta/delta_device.h"
+#include "shoal/engine/delta/delta_executable.h"
+#include "shoal/engine/inputs/image.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/video/detect/head.h"
+#include "shoal/video/detect/resized_graph.h"
+#include "shoal/video/watch/frames/open_source.h"
+#include "shoal/video/watch/frames/scene.h"
 
 namespace shoal {
 namespace {

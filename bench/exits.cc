@@ -15,14 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "shoal/cpu/cpu.h"
-#include "shoal/exits/heads.h"
-#include "shoal/exits/places.h"
-#include "shoal/exits/runner.h"
-#include "shoal/exits/with_outputs.h"
-#include "shoal/passes/passes.h"
-#include "shoal/tensor/random_tensor.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/tensor/random_tensor.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/shrink/exits/inference/runner.h"
+#include "shoal/shrink/exits/network/heads.h"
+#include "shoal/shrink/exits/network/places.h"
+#include "shoal/shrink/exits/network/with_outputs.h"
 
 namespace shoal::exits {
 namespace {

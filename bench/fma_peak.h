@@ -1,7 +1,7 @@
 // The ceiling that kernels are measured against.
 #pragma once
 
-#include "shoal/base/thread_pool.h"
+#include "shoal/base/threads/thread_pool.h"
 
 namespace shoal::bench {
 

@@ -6,9 +6,9 @@
 #include <ctime>
 
 #include "bench/fma_peak.h"
-#include "shoal/base/thread_pool.h"
-#include "shoal/cpu/aligned.h"
-#include "shoal/cpu/product/product.h"
+#include "shoal/base/threads/thread_pool.h"
+#include "shoal/engine/cpu/aligned.h"
+#include "shoal/engine/cpu/product/product.h"
 
 namespace shoal::cpu {
 namespace {

@@ -7,10 +7,10 @@
 #include <functional>
 
 #include "bench/read_bandwidth.h"
-#include "shoal/base/thread_pool.h"
-#include "shoal/cpu/aligned.h"
-#include "shoal/cpu/product/dots.h"
-#include "shoal/cpu/product/product.h"
+#include "shoal/base/threads/thread_pool.h"
+#include "shoal/engine/cpu/aligned.h"
+#include "shoal/engine/cpu/product/dots.h"
+#include "shoal/engine/cpu/product/product.h"
 
 namespace shoal::cpu {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "inference.grpc.pb.h"
-#include "shoal/base/latency_recorder.h"
+#include "shoal/base/timing/latency_recorder.h"
 
 namespace {
 

@@ -23,18 +23,18 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/random.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/detect/head.h"
-#include "shoal/keyframe/masks.h"
-#include "shoal/keyframe/pipeline.h"
-#include "shoal/keyframe/simulate.h"
-#include "shoal/keyframe/sparse_network.h"
-#include "shoal/keyframe/warp.h"
-#include "shoal/models/model.h"
-#include "shoal/ops/ops.h"
-#include "shoal/watch/agreement.h"
-#include "shoal/watch/open_source.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/video/detect/head.h"
+#include "shoal/video/keyframe/masks.h"
+#include "shoal/video/keyframe/pipeline.h"
+#include "shoal/video/keyframe/simulate_keys.h"
+#include "shoal/video/keyframe/sparse_network.h"
+#include "shoal/video/keyframe/warp.h"
+#include "shoal/video/watch/frames/open_source.h"
+#include "shoal/video/watch/run/agreement.h"
 
 namespace shoal {
 namespace {

@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/random.h"
-#include "shoal/compress/remove.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/data/batches.h"
-#include "shoal/models/model.h"
-#include "shoal/passes/passes.h"
-#include "shoal/shrink/networks.h"
-#include "shoal/shrink/tabulate.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/shrink/compress/units/remove.h"
+#include "shoal/shrink/prune/latency/tabulate.h"
+#include "shoal/shrink/retraining/networks.h"
+#include "shoal/train/data/batches.h"
 
 namespace shoal::shrink {
 namespace {

@@ -24,14 +24,14 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/random.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/data/image.h"
-#include "shoal/delta/block_histograms.h"
-#include "shoal/delta/delta_device.h"
-#include "shoal/models/model.h"
-#include "shoal/ops/ops.h"
-#include "shoal/session/session.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/delta/block_histograms.h"
+#include "shoal/engine/delta/delta_device.h"
+#include "shoal/engine/inputs/image.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/engine/session/session.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal {
 namespace {

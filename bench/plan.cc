@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <vector>
 
-#include "shoal/passes/passes.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/planner.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shoal/base/thread_pool.h"
+#include "shoal/base/threads/thread_pool.h"
 
 namespace shoal::bench {
 

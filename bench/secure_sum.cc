@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "shoal/secure_sum/simulate.h"
+#include "shoal/train/secure_sum/simulate.h"
 
 namespace shoal::secure_sum {
 namespace {

@@ -1,6 +1,6 @@
 // Sparse products of a vector and a matrix against the dense one, one JSON line per form, size and
 // density: the time of each kernel, and that of the kernel which is chosen by that of the fastest.
-#include "shoal/cpu/product/sparse.h"
+#include "shoal/engine/cpu/product/sparse.h"
 
 #include <algorithm>
 #include <array>
@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "shoal/cpu/aligned.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/engine/cpu/aligned.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {
 namespace {

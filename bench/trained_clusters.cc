@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "shoal/cpu/cpu.h"
-#include "shoal/fit/evaluation.h"
-#include "shoal/fit/train.h"
-#include "shoal/models/model.h"
-#include "shoal/onnx/export.h"
-#include "shoal/passes/passes.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/model/onnx/export/export.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/plan/comparison/comparison.h"
+#include "shoal/plan/comparison/comparison_summary.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/search/comparison.h"
-#include "shoal/plan/search/comparison_summary.h"
-#include "shoal/train/rebuild.h"
-#include "shoal/train/regularizer.h"
+#include "shoal/train/run/evaluation/evaluation.h"
+#include "shoal/train/run/loop/train.h"
+#include "shoal/train/step/optimizer/regularizer.h"
+#include "shoal/train/step/weights/rebuild.h"
 
 namespace shoal {
 namespace {

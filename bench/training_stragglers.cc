@@ -7,13 +7,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "shoal/chaos/training/simulated_training.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/data/batches.h"
-#include "shoal/data/dataset.h"
-#include "shoal/fit/evaluate_graph.h"
-#include "shoal/fit/network.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/cluster/chaos/training/simulated_training.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/data/batches.h"
+#include "shoal/train/data/dataset.h"
+#include "shoal/train/run/evaluation/evaluate_graph.h"
+#include "shoal/train/run/setup/training_network.h"
 
 namespace shoal {
 namespace {

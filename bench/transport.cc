@@ -23,9 +23,9 @@
 #include <thread>
 #include <vector>
 
-#include "shoal/net/enrol/authority.h"
-#include "shoal/net/tls/tls.h"
-#include "shoal/net/tls/tls_context.h"
+#include "shoal/cluster/net/enrol/authority.h"
+#include "shoal/cluster/net/tls/tls.h"
+#include "shoal/cluster/net/tls/tls_context.h"
 
 namespace shoal::net {
 namespace {

@@ -193,7 +193,7 @@ def text_of(batch):
 
 def write_batches(target, batches, folder):
     for batch in batches:
-        # Two folders of a room, or two rooms, may have sources of one name.
+        # Two folders of a part, or two parts, may have sources of one name.
         path = folder / target / "_".join(pathlib.Path(batch[0].path).parts[-3:])
         path.parent.mkdir(parents=True, exist_ok=True)
         text = text_of(batch)

@@ -1,24 +1,19 @@
-# What a user of the library gets: libshoal.so and libshoal.a, made from the objects of the rooms, the
-# public headers, find_package(shoal) and pkg-config. Called after all rooms are defined.
+# What a user of the library gets: libshoal.so and libshoal.a, made from the objects of the parts, the
+# public headers, find_package(shoal) and pkg-config. Called after all parts are defined.
 #
 # One library has all that was built: the engine, which needs Highway only, and unless they were left
 # out (SHOAL_DATA, SHOAL_CLUSTER) images and data sets, and clusters.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Not in the library: rooms for trials of a cluster (chaos, emulate) and of hardware (systolic), for
-# MPI's ranks, and the server, pages and files of settings, which have no public headers yet.
-get_property(library_rooms GLOBAL PROPERTY SHOAL_ROOMS)
-list(TRANSFORM library_rooms REPLACE "^shoal_" "")
-list(REMOVE_ITEM library_rooms chaos emulate systolic mpi serve grpc page report config)
-set(engine_rooms ${library_rooms})
-list(REMOVE_ITEM engine_rooms ${data_rooms} net secure_sum cluster train_cluster federated_cluster)
+get_property(library_parts GLOBAL PROPERTY SHOAL_LIBRARY_PARTS)
+get_property(engine_parts GLOBAL PROPERTY SHOAL_ENGINE_PARTS)
 
-# What these rooms need from outside.
-function(shoal_needs_of_rooms result)
+# What these parts need from outside.
+function(shoal_needs_of_parts result)
   set(all)
-  foreach(room ${ARGN})
-    get_target_property(needed shoal_${room} LINK_LIBRARIES)
+  foreach(part ${ARGN})
+    get_target_property(needed ${part} LINK_LIBRARIES)
     list(FILTER needed EXCLUDE REGEX "^shoal")
     list(APPEND all ${needed})
   endforeach()
@@ -27,8 +22,8 @@ function(shoal_needs_of_rooms result)
 endfunction()
 
 # The same for a linker: "-lhwy".
-function(shoal_linker_flags_of_rooms result)
-  shoal_needs_of_rooms(needed ${ARGN})
+function(shoal_linker_flags_of_parts result)
+  shoal_needs_of_parts(needed ${ARGN})
   set(flags)
   foreach(library ${needed})
     set(file ${library})
@@ -47,12 +42,12 @@ function(shoal_linker_flags_of_rooms result)
   set(${result} ${flags} PARENT_SCOPE)
 endfunction()
 
-# Gives a library the objects of these rooms and what they need.
-function(shoal_link_rooms target)
-  foreach(room ${ARGN})
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:shoal_${room}>)
+# Gives a library the objects of these parts and what they need.
+function(shoal_link_parts target)
+  foreach(part ${ARGN})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${part}>)
   endforeach()
-  shoal_needs_of_rooms(needed ${ARGN})
+  shoal_needs_of_parts(needed ${ARGN})
   target_link_libraries(${target} PRIVATE ${needed})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   if(NOT SHOAL_SANITIZE)  # sanitizers leave their own symbols to the program
@@ -61,20 +56,20 @@ function(shoal_link_rooms target)
 endfunction()
 
 add_library(shoal_shared SHARED)
-shoal_link_rooms(shoal_shared ${library_rooms} c)
+shoal_link_parts(shoal_shared ${library_parts} shoal_c)
 set_target_properties(shoal_shared PROPERTIES OUTPUT_NAME shoal VERSION 1 SOVERSION 1
   LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/libshoal.map)
 target_link_options(shoal_shared PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/libshoal.map)
 add_library(shoal_static STATIC)
-shoal_link_rooms(shoal_static ${library_rooms} c)
+shoal_link_parts(shoal_static ${library_parts} shoal_c)
 set_target_properties(shoal_static PROPERTIES OUTPUT_NAME shoal)
 if(SHOAL_TESTS)
   # The engine alone, for a test that it needs nothing but Highway.
   add_library(shoal_engine SHARED)
-  shoal_link_rooms(shoal_engine ${engine_rooms})
+  shoal_link_parts(shoal_engine ${engine_parts})
 endif()
 add_custom_target(shared DEPENDS shoal_shared)
-if(SHOAL_SANITIZE)  # nobody installs such a build, and its tests link the rooms
+if(SHOAL_SANITIZE)  # nobody installs such a build, and its tests link the parts
   set_target_properties(shoal_shared shoal_static PROPERTIES EXCLUDE_FROM_ALL ON)
   if(SHOAL_TESTS)
     set_target_properties(shoal_engine PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -88,9 +83,20 @@ foreach(header shoal/shoal.h ${public_headers})
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
 endforeach()
+# The paths that headers had in 0.1 still work; each is one line. For one release.
+file(STRINGS cmake/old_headers.txt moved_headers REGEX "^shoal/")
+foreach(line ${moved_headers})
+  separate_arguments(line)
+  list(POP_FRONT line old new)
+  if(new IN_LIST public_headers)
+    file(WRITE ${PROJECT_BINARY_DIR}/old_headers/${old} "#pragma once\n#include \"${new}\"\n")
+    cmake_path(GET old PARENT_PATH folder)
+    install(FILES ${PROJECT_BINARY_DIR}/old_headers/${old} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+  endif()
+endforeach()
 install(FILES bindings/c/include/shoal/c/shoal.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shoal/c)
 
-shoal_linker_flags_of_rooms(SHOAL_STATIC_LIBS_LIST ${library_rooms} c)
+shoal_linker_flags_of_parts(SHOAL_STATIC_LIBS_LIST ${library_parts} shoal_c)
 list(JOIN SHOAL_STATIC_LIBS_LIST " " SHOAL_STATIC_LIBS)
 set(SHOAL_COMPONENTS engine c static)
 if(SHOAL_DATA)

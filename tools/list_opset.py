@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Writes what a file of opset 17 may say, from python3-onnx's schemas. Run it when the exporter
-moves to another opset: tools/list_opset.py > shoal/onnx/opset_17.inc
+moves to another opset: tools/list_opset.py > shoal/model/onnx/export/opset_17.inc
 """
 import textwrap
 

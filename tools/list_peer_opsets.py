@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Writes which opsets of each operator ONNX Runtime has a CPU kernel for, from the
 docs/OperatorKernels.md of its project. Run it for a newer version of it, which kPeer names:
-tools/list_peer_opsets.py OperatorKernels.md > shoal/report/peer_opsets.inc
+tools/list_peer_opsets.py OperatorKernels.md > shoal/report/pages/peer_opsets.inc
 """
 import re
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Writes which opsets changed each operator of ONNX, and the newest form of each, from the
 docs/Changelog.md of the ONNX project. Run it when the reader moves to a newer opset, after reading
-what changed: tools/list_versions.py Changelog.md > shoal/onnx/versions.inc
+what changed: tools/list_versions.py Changelog.md > shoal/model/onnx/opsets/versions.inc
 """
 import re
 import sys

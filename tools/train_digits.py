@@ -19,7 +19,7 @@ import digits
 
 FIRST_TRAINING_SEED = 1000
 BATCH = 128
-DEFAULT_OUT = pathlib.Path(__file__).parent.parent / "shoal/zoo/digits/digits.onnx"
+DEFAULT_OUT = pathlib.Path(__file__).parent.parent / "shoal/model/zoo/digits/digits.onnx"
 
 
 class Net(nn.Module):

@@ -1,5 +1,5 @@
 // shoal bench: how fast a model runs here.
-#include "shoal/fit/bench.h"
+#include "shoal/train/run/loop/bench.h"
 
 #include <chrono>
 #include <cstdio>
@@ -11,9 +11,9 @@
 #include "exit_codes.h"
 #include "facts.h"
 #include "model.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/fit/network.h"
-#include "shoal/gpu/registry.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/engine/gpu/device/registry.h"
+#include "shoal/train/run/setup/training_network.h"
 
 namespace shoal::cli {
 namespace {

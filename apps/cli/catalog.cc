@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <memory>
 
+#include "apps/config/catalog/schedule_files.h"
+#include "apps/config/catalog/simulated_days.h"
 #include "cli.h"
 #include "facts.h"
-#include "shoal/config/schedule_files.h"
-#include "shoal/config/simulated_days.h"
-#include "shoal/schedule/facts.h"
+#include "shoal/variants/scheduler/simulation/day_facts.h"
 #include "train/build_catalog.h"
 
 namespace shoal::cli {

@@ -1,8 +1,8 @@
 // The flags that describe a cluster that need not be there: for plans, simulation and emulation.
 #pragma once
 
+#include "apps/config/plans/cluster_settings.h"
 #include "apps/flags/flags.h"
-#include "shoal/config/cluster_settings.h"
 
 namespace shoal::cli {
 

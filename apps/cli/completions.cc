@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "cli.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/model/zoo/zoo.h"
 
 namespace shoal::cli {
 namespace {

@@ -3,17 +3,17 @@
 #include <filesystem>
 #include <utility>
 
+#include "apps/config/training/compress_settings.h"
 #include "apps/flags/json.h"
 #include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/compress/facts.h"
-#include "shoal/config/compress_settings.h"
-#include "shoal/devices/devices.h"
-#include "shoal/onnx/export.h"
-#include "shoal/onnx/sparse_storage.h"
-#include "shoal/passes/passes.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/engine/devices/devices.h"
+#include "shoal/model/onnx/export/export.h"
+#include "shoal/model/onnx/export/sparse_storage.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/shrink/compress/methods/method_facts.h"
 
 namespace shoal::cli {
 namespace {

@@ -6,11 +6,11 @@
 #include "cli.h"
 #include "facts.h"
 #include "model.h"
-#include "shoal/base/machine.h"
-#include "shoal/cpu/instruction_set.h"
-#include "shoal/fit/device_checks.h"
-#include "shoal/gpu/registry.h"
-#include "shoal/ops/ops.h"
+#include "shoal/base/machine/machine.h"
+#include "shoal/engine/cpu/instruction_set.h"
+#include "shoal/engine/gpu/device/registry.h"
+#include "shoal/engine/run/device_checks.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::cli {
 namespace {

@@ -2,19 +2,19 @@
 #include <chrono>
 #include <cstdio>
 
+#include "apps/config/evaluation_task.h"
 #include "eval_flags.h"
 #include "exit_codes.h"
 #include "facts.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/base/seconds_since.h"
-#include "shoal/config/evaluation_task.h"
-#include "shoal/data/dataset.h"
-#include "shoal/detect/detector.h"
-#include "shoal/detect/precision_facts.h"
-#include "shoal/exits/evaluation_facts.h"
-#include "shoal/exits/exit_words.h"
-#include "shoal/fit/evaluation_facts.h"
-#include "shoal/gpu/registry.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/base/timing/seconds_since.h"
+#include "shoal/engine/gpu/device/registry.h"
+#include "shoal/shrink/exits/inference/exit_evaluation_facts.h"
+#include "shoal/shrink/exits/learning/exit_words.h"
+#include "shoal/train/data/dataset.h"
+#include "shoal/train/run/evaluation/evaluation_facts.h"
+#include "shoal/video/detect/detector.h"
+#include "shoal/video/detect/precision_facts.h"
 
 namespace shoal::cli {
 namespace {

@@ -1,9 +1,9 @@
 #include "eval_flags.h"
 #include "facts.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/watch/evaluation.h"
-#include "shoal/watch/facts.h"
-#include "shoal/watch/open_source.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/video/watch/frames/open_source.h"
+#include "shoal/video/watch/output/watch_facts.h"
+#include "shoal/video/watch/run/evaluation.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {

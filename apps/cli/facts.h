@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/flags/json.h"
-#include "shoal/base/table.h"
+#include "shoal/base/terminal/table.h"
 
 namespace shoal::cli {
 

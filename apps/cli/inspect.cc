@@ -2,9 +2,9 @@
 #include "cli.h"
 #include "facts.h"
 #include "model.h"
-#include "shoal/graph/text.h"
-#include "shoal/models/graph_facts.h"
-#include "shoal/passes/passes.h"
+#include "shoal/engine/session/graph_facts.h"
+#include "shoal/model/graph/text.h"
+#include "shoal/model/passes/passes.h"
 
 namespace shoal::cli {
 namespace {

@@ -7,14 +7,14 @@
 #include <string_view>
 
 #include "cli.h"
-#include "shoal/base/bus_error.h"
-#include "shoal/base/printable.h"
-#include "shoal/systolic/device.h"
+#include "shoal/base/files/bus_error.h"
+#include "shoal/base/text/printable.h"
+#include "shoal/engine/systolic/systolic_device.h"
 #ifdef SHOAL_OPENCL
-#include "shoal/opencl/opencl.h"
+#include "shoal/engine/opencl/opencl.h"
 #endif
 #ifdef SHOAL_VULKAN
-#include "shoal/vulkan/vulkan.h"
+#include "shoal/engine/vulkan/vulkan.h"
 #endif
 
 namespace shoal::cli {

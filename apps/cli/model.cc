@@ -3,11 +3,11 @@
 
 #include <cstdio>
 
-#include "shoal/base/printable.h"
-#include "shoal/base/table.h"
-#include "shoal/models/input_shapes.h"
-#include "shoal/passes/passes.h"
-#include "shoal/watch/scene.h"
+#include "shoal/base/terminal/table.h"
+#include "shoal/base/text/printable.h"
+#include "shoal/engine/session/input_shapes.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/video/watch/frames/scene.h"
 
 namespace shoal::cli {
 

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "apps/config/device_settings.h"
 #include "apps/flags/flags.h"
 #include "cli.h"
 #include "shoal/base/status.h"
-#include "shoal/config/device_settings.h"
-#include "shoal/device/device.h"
-#include "shoal/models/model.h"
-#include "shoal/session/session.h"
-#include "shoal/tensor/random_tensor.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/engine/session/session.h"
+#include "shoal/model/tensor/random_tensor.h"
 
 namespace shoal::cli {
 

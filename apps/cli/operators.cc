@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "cli.h"
-#include "shoal/base/table.h"
-#include "shoal/report/operators_page.h"
+#include "shoal/base/terminal/table.h"
+#include "shoal/report/pages/operators_page.h"
 
 namespace shoal::cli {
 namespace {

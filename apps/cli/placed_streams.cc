@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cluster/cluster_device.h"
-#include "shoal/mqtt/reporter.h"
+#include "shoal/video/mqtt/reporter.h"
 
 namespace shoal::cli {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "apps/config/plans/place_settings.h"
 #include "planning.h"
-#include "shoal/config/place_settings.h"
-#include "shoal/device/device.h"
-#include "shoal/placement/cluster_placer.h"
-#include "shoal/watch/watch.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/plan/placement/cluster_placer.h"
+#include "shoal/video/watch/run/watch.h"
 
 namespace shoal::cli {
 

@@ -5,11 +5,11 @@
 #include "facts.h"
 #include "model.h"
 #include "planning.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/plan/search/comparison_facts.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/plan/comparison/comparison_facts.h"
 #include "shoal/plan/stream/stream_facts.h"
 #include "shoal/plan/tenants/tenants_facts.h"
-#include "shoal/report/plan_page.h"
+#include "shoal/report/pages/plan_page.h"
 
 namespace shoal::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "model.h"
-#include "shoal/devices/devices.h"
+#include "shoal/engine/devices/devices.h"
 
 namespace shoal::cli {
 

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "apps/config/plans/planned.h"
 #include "apps/flags/flags.h"
 #include "apps/flags/json.h"
 #include "cluster_flags.h"
-#include "shoal/config/planned.h"
-#include "shoal/graph/graph.h"
-#include "shoal/plan/search/explanation.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/plan/comparison/explanation.h"
 
 namespace shoal::cli {
 

@@ -1,8 +1,8 @@
 // The flags that say what happens to an image before the model sees it.
 #pragma once
 
+#include "apps/config/image_settings.h"
 #include "apps/flags/flags.h"
-#include "shoal/config/image_settings.h"
 
 namespace shoal::cli {
 

@@ -3,10 +3,10 @@
 #include "exit_codes.h"
 #include "facts.h"
 #include "model.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/fit/network.h"
-#include "shoal/session/profile_facts.h"
-#include "shoal/train/step_graph.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/engine/session/profile_facts.h"
+#include "shoal/train/run/setup/training_network.h"
+#include "shoal/train/step/graph/step_graph.h"
 
 namespace shoal::cli {
 namespace {

@@ -11,9 +11,9 @@
 #include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
-#include "shoal/base/seconds_since.h"
-#include "shoal/query/facts.h"
-#include "shoal/query/index_settings.h"
+#include "shoal/base/timing/seconds_since.h"
+#include "shoal/video/query/index_settings.h"
+#include "shoal/video/query/query_facts.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {

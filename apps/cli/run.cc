@@ -5,10 +5,10 @@
 #include "facts.h"
 #include "model.h"
 #include "preprocess_flags.h"
-#include "shoal/fit/answers.h"
-#include "shoal/fit/builtin_samples.h"
-#include "shoal/fit/fallback.h"
-#include "shoal/fit/run_files.h"
+#include "shoal/engine/run/answers.h"
+#include "shoal/engine/run/builtin_samples.h"
+#include "shoal/engine/run/fallback_answer.h"
+#include "shoal/engine/run/run_files.h"
 
 namespace shoal::cli {
 namespace {

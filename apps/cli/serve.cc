@@ -8,11 +8,11 @@
 #include "cluster/watched_cluster.h"
 #include "exit_codes.h"
 #include "model.h"
-#include "shoal/base/notification.h"
-#include "shoal/base/stop_signals.h"
-#include "shoal/base/supervisor.h"
+#include "shoal/base/processes/stop_signals.h"
+#include "shoal/base/processes/supervisor.h"
+#include "shoal/base/threads/notification.h"
 #include "shoal/serve/devices/local_devices.h"
-#include "shoal/serve/settings/settings.h"
+#include "shoal/serve/settings/serve_settings.h"
 
 namespace shoal::cli {
 namespace {

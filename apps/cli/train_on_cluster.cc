@@ -7,16 +7,16 @@
 #include "cluster/cluster_access.h"
 #include "exit_codes.h"
 #include "facts.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/report/cluster_training_page.h"
-#include "shoal/train_cluster/facts.h"
-#include "shoal/train_cluster/step_view.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/cluster/training/step_view.h"
+#include "shoal/cluster/training/training_facts.h"
+#include "shoal/report/pages/cluster_training_page.h"
 #include "train/cancel_on_signals.h"
 #include "train/train_flags.h"
 #ifdef SHOAL_MPI
-#include "shoal/mpi/mpi.h"
-#include "shoal/train_cluster/train_ranks.h"
+#include "shoal/cluster/mpi/mpi.h"
+#include "shoal/cluster/training/train_ranks.h"
 #endif
 
 namespace shoal::cli {

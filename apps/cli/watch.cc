@@ -1,5 +1,5 @@
 // shoal watch: objects in a stream of images.
-#include "shoal/watch/watch.h"
+#include "shoal/video/watch/run/watch.h"
 
 #include <cstdio>
 #include <optional>
@@ -9,11 +9,11 @@
 #include "exit_codes.h"
 #include "model.h"
 #include "placed_streams.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/mqtt/sinks.h"
-#include "shoal/watch/facts.h"
-#include "shoal/watch/open_source.h"
-#include "shoal/watch/watch_settings.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/video/mqtt/sinks.h"
+#include "shoal/video/watch/frames/open_source.h"
+#include "shoal/video/watch/output/watch_facts.h"
+#include "shoal/video/watch/run/watch_settings.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {

@@ -1,13 +1,13 @@
 // shoal zoo: list the standard networks, or write one as ONNX.
-#include "shoal/zoo/zoo.h"
+#include "shoal/model/zoo/zoo.h"
 
 #include <cstdio>
 
 #include "cli.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/base/table.h"
-#include "shoal/onnx/export.h"
-#include "shoal/zoo/embedded.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/base/terminal/table.h"
+#include "shoal/model/onnx/export/export.h"
+#include "shoal/model/zoo/embedded.h"
 
 namespace shoal::cli {
 namespace {

@@ -1,6 +1,6 @@
 // shoal-decode SOURCE [--motion]: reads a video by FFmpeg's libraries and writes its frames to
-// standard output, as shoal/watch/video_wire.h describes. SOURCE is a file, a V4L2 device or a URL.
-// With
+// standard output, as shoal/video/watch/frames/video_wire.h describes. SOURCE is a file, a V4L2
+// device or a URL. With
 // --motion, frames come with the vectors of their codec, where these lead to the frame before: in
 // frames that are predicted from the past, of codecs that show frames in the order of decoding.
 //
@@ -32,7 +32,7 @@ extern "C" {
 #include <vector>
 
 #include "sandbox.h"
-#include "shoal/watch/video_wire.h"
+#include "shoal/video/watch/frames/video_wire.h"
 
 namespace shoal::decode {
 namespace {

@@ -1,9 +1,9 @@
-// shoal-encode [--even] TARGET: reads frames from standard input, as shoal/watch/video_wire.h
-// describes, and writes them as a video by FFmpeg's libraries. The extension of TARGET says the
-// format; H.264 where it may be that. With --even, no frame but the first is coded by itself, which
-// takes many times the bytes of others: H.264 codes a strip of each frame by itself instead, a
-// strip further from frame to frame. A link then takes about as long for each. One cannot seek in
-// such a video.
+// shoal-encode [--even] TARGET: reads frames from standard input, as
+// shoal/video/watch/frames/video_wire.h describes, and writes them as a video by FFmpeg's
+// libraries. The extension of TARGET says the format; H.264 where it may be that. With --even, no
+// frame but the first is coded by itself, which takes many times the bytes of others: H.264 codes a
+// strip of each frame by itself instead, a strip further from frame to frame. A link then takes
+// about as long for each. One cannot seek in such a video.
 //
 // A program of its own because a build of FFmpeg under the GPL stays out of the library; and as
 // confined as the decoder (sandbox.h).
@@ -26,7 +26,7 @@ extern "C" {
 #include <vector>
 
 #include "sandbox.h"
-#include "shoal/watch/video_wire.h"
+#include "shoal/video/watch/frames/video_wire.h"
 
 namespace shoal::decode {
 namespace {

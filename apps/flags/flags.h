@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "shoal/base/setting.h"
 #include "shoal/base/status.h"
+#include "shoal/base/text/setting.h"
 
 namespace CLI {
 class App;

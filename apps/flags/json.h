@@ -1,7 +1,7 @@
 // What commands print for scripts.
 #pragma once
 
-#include "shoal/base/json.h"
+#include "shoal/base/text/json.h"
 
 namespace shoal::cli {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "shoal/vulkan/compiler.h"
+#include "shoal/engine/vulkan/compiler.h"
 
 namespace {
 

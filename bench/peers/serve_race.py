@@ -81,7 +81,7 @@ def race(flags, name, file):
     with contextlib.ExitStack() as stack:
         enter = stack.enter_context
         ours = enter(shoal_server(flags, name, file))
-        door = ["--grpc", ROOT / "shoal/grpc/inference.proto"] if flags.grpc else []
+        door = ["--grpc", ROOT / "shoal/serve/grpc/inference.proto"] if flags.grpc else []
         node = ["node", ROOT / "tests/peers/serve.mjs", file, *door]
         theirs = [enter(Server([*node, "--threads", n])) for n in ORT_THREADS]
         for server in (ours, *theirs):

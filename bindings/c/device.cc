@@ -2,8 +2,8 @@
 #include <chrono>
 
 #include "handles.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/devices/devices.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/devices/devices.h"
 
 namespace shoal::c {
 namespace {

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/device/device.h"
-#include "shoal/models/model.h"
-#include "shoal/session/session.h"
-#include "shoal/tensor/tensor.h"
-#include "shoal/train/trainer.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/engine/session/session.h"
+#include "shoal/model/tensor/tensor.h"
+#include "shoal/train/step/trainer/trainer.h"
 
 struct shoal_status {
   shoal_code code;

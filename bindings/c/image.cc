@@ -1,5 +1,5 @@
 // Images for C, where the library was built with them.
-#include "shoal/data/image.h"
+#include "shoal/engine/inputs/image.h"
 
 #include "handles.h"
 

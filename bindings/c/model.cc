@@ -3,7 +3,7 @@
 #include <span>
 
 #include "handles.h"
-#include "shoal/onnx/export.h"
+#include "shoal/model/onnx/export/export.h"
 
 namespace shoal::c {
 namespace {

@@ -1,7 +1,7 @@
 // Training for C.
 #include "handles.h"
-#include "shoal/onnx/export.h"
-#include "shoal/train/initial_weights.h"
+#include "shoal/model/onnx/export/export.h"
+#include "shoal/train/step/weights/initial_weights.h"
 
 namespace shoal::c {
 namespace {

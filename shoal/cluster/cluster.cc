@@ -1,9 +1,9 @@
 #include "shoal/cluster/cluster.h"
 
-#include "shoal/base/user_folders.h"
-#include "shoal/cluster/board.h"
-#include "shoal/cluster/cluster_device.h"
-#include "shoal/devices/devices.h"
+#include "shoal/base/files/user_folders.h"
+#include "shoal/cluster/device/board.h"
+#include "shoal/cluster/device/cluster_device.h"
+#include "shoal/engine/devices/devices.h"
 
 namespace shoal {
 namespace {

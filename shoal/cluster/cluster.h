@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "shoal/base/status.h"
-#include "shoal/device/device.h"
-#include "shoal/devices/devices.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/devices/devices.h"
 
 #pragma GCC visibility push(default)
 
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Device>> open_board(std::string_view names,
                                            const DeviceOptions& options = {});
 
 // Lets make_device() know the names "cluster", "cluster:FOLDER" and "board:DEVICE+DEVICE"
-// (devices/devices.h).
+// (engine/devices/devices.h).
 void register_cluster_device();
 
 }  // namespace shoal

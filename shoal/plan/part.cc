@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 #include "shoal/plan/boxes.h"
 #include "shoal/plan/sparse/sparse_pattern.h"
 

@@ -4,7 +4,7 @@
 // share.
 #include <map>
 
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 #include "shoal/plan/part.h"
 
 namespace shoal::plan {

@@ -4,11 +4,11 @@
 #include <set>
 #include <span>
 
-#include "shoal/base/json_text.h"
-#include "shoal/base/printable.h"
-#include "shoal/passes/passes.h"
+#include "shoal/base/text/json_text.h"
+#include "shoal/base/text/printable.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/plan/comparison/comparison_summary.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/search/comparison_summary.h"
 
 namespace shoal::plan {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 
 #pragma GCC visibility push(default)
 

@@ -15,7 +15,8 @@ namespace shoal::plan {
 namespace {
 
 struct PublishedStep {
-  double macs;     // of a sample, forward and backward, as graphs of train/step_graph.h have them
+  double macs;     // of a sample, forward and backward, as graphs of train/step/graph/step_graph.h
+                   // have them
   double seconds;  // of a sample
 };
 

@@ -1,7 +1,7 @@
 // The time of a whole graph on a device, as plans and emulation take it.
 #pragma once
 
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 #include "shoal/plan/profile.h"
 
 namespace shoal::plan {

@@ -1,4 +1,4 @@
-#include "shoal/branch/begin_branches.h"
+#include "shoal/shrink/branches/begin_branches.h"
 
 #include <gtest/gtest.h>
 
@@ -6,11 +6,11 @@
 #include <cmath>
 #include <functional>
 
-#include "shoal/base/random.h"
-#include "shoal/branch/shares.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/train/rebuild.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/shrink/branches/channel_shares.h"
+#include "shoal/train/step/weights/rebuild.h"
 
 namespace shoal::branch {
 namespace {

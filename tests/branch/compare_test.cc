@@ -1,13 +1,13 @@
-#include "shoal/branch/compare.h"
+#include "shoal/shrink/branches/compare.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "shoal/passes/passes.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/branches.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::branch {
 namespace {

@@ -1,13 +1,13 @@
-#include "shoal/branch/make_branches.h"
+#include "shoal/shrink/branches/make_branches.h"
 
 #include <gtest/gtest.h>
 
 #include "../plan/run_here.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/graph/text.h"
-#include "shoal/ops/ops.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/graph/text.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/search/branches.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::branch {
 namespace {

@@ -4,14 +4,14 @@
 #include <set>
 
 #include "../plan/run_here.h"
-#include "shoal/branch/make_branches.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/graph/text.h"
-#include "shoal/ops/ops.h"
-#include "shoal/passes/passes.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/graph/text.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/branches.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/shrink/branches/make_branches.h"
 
 namespace shoal::plan {
 namespace {

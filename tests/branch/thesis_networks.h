@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::branch {
 

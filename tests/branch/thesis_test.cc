@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "shoal/branch/make_branches.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/shrink/branches/make_branches.h"
 #include "thesis_networks.h"
 
 namespace shoal::branch {

@@ -1,4 +1,4 @@
-#include "shoal/branch/widest.h"
+#include "shoal/shrink/branches/widest.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <functional>
 #include <numeric>
 
-#include "shoal/branch/compare.h"
-#include "shoal/compress/residual_blocks.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/shrink/branches/compare.h"
+#include "shoal/shrink/compress/units/residual_blocks.h"
 
 namespace shoal::branch {
 namespace {

@@ -1,11 +1,11 @@
-#include "shoal/chaos/processes/chaos_run.h"
+#include "shoal/cluster/chaos/processes/chaos_run.h"
 
 #include <gtest/gtest.h>
 
-#include "shoal/cpu/cpu.h"
-#include "shoal/passes/passes.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/search/planner.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::chaos {
 namespace {

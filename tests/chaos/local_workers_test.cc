@@ -1,11 +1,11 @@
-#include "shoal/cluster/local_workers.h"
+#include "shoal/cluster/emulate/workers/local_workers.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "shoal/base/temporary_folder.h"
-#include "shoal/cluster/worker_probe.h"
-#include "shoal/net/tls/tls.h"
+#include "shoal/base/files/temporary_folder.h"
+#include "shoal/cluster/net/tls/tls.h"
+#include "shoal/cluster/profiling/worker_probe.h"
 
 namespace shoal::cluster {
 namespace {

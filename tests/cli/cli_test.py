@@ -152,7 +152,7 @@ def test_outputs_are_saved_by_name(tmp):
 
 def test_top_and_labels(tmp):
     (tmp / "labels.txt").write_text("\n".join(f"the {d}" for d in range(10)))
-    sample = pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits/sample_4.png"
+    sample = pathlib.Path(__file__).resolve().parents[2] / "shoal/model/zoo/digits/sample_4.png"
     text = shoal("run", "--input", sample, "--top", 2, "--labels", tmp / "labels.txt").stdout
     assert re.search(r"^1\s+the 4", text, re.M), text
     best = json.loads(shoal("run", "--input", sample, "--top", 2, "--json").stdout)["scores"]["top"]
@@ -161,7 +161,7 @@ def test_top_and_labels(tmp):
 
 def test_presets_are_kept(tmp):
     env = {"XDG_CONFIG_HOME": str(tmp)}
-    sample = pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits/sample_4.png"
+    sample = pathlib.Path(__file__).resolve().parents[2] / "shoal/model/zoo/digits/sample_4.png"
     shoal("run", "--input", sample, "--mean", "0.5", "--stretch", "--save-preset", "mine", env=env)
     kept = json.loads((tmp / "shoal" / "presets" / "mine.json").read_text())
     assert kept["mean"] == [0.5] and kept["stretch"]
@@ -196,7 +196,7 @@ def test_zoo_convert_and_run_agree(tmp):
 
 
 def test_convert_to_8_bits_keeps_the_answers(tmp):
-    samples = pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits"
+    samples = pathlib.Path(__file__).resolve().parents[2] / "shoal/model/zoo/digits"
     facts = json.loads(shoal("convert", "zoo:digits", "--int8", "--calibrate", samples, "--json",
                              "-o", tmp / "int8.onnx").stdout)
     assert facts["compressed"] == facts["products"] == 4 and facts["examples"] == 10, facts

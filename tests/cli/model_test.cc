@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shoal/devices/devices.h"
+#include "shoal/engine/devices/devices.h"
 
 namespace shoal::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "shoal/base/temporary_folder.h"
+#include "shoal/base/files/temporary_folder.h"
 
 namespace shoal::cli {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "apps/cli/train/shrink_flags.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/base/temporary_folder.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/base/files/temporary_folder.h"
 
 namespace shoal::cli {
 namespace {

@@ -1,5 +1,5 @@
 // Stages that are moved while requests go through them.
-#include "shoal/cluster/balanced_stream.h"
+#include "shoal/cluster/benchmarks/balanced_stream.h"
 
 #include <gtest/gtest.h>
 

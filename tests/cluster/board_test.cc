@@ -1,5 +1,5 @@
 // The devices of one machine as workers of a cluster inside the process.
-#include "shoal/cluster/board.h"
+#include "shoal/cluster/device/board.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 
 #include "here.h"
 #include "random_plan.h"
-#include "shoal/cluster/cluster_device.h"
-#include "shoal/cluster/worker_probe.h"
-#include "shoal/device/wrapped.h"
+#include "shoal/cluster/device/cluster_device.h"
+#include "shoal/cluster/profiling/worker_probe.h"
+#include "shoal/engine/device/wrapped.h"
 #include "shoal/plan/stream/stream.h"
 
 namespace shoal::cluster {

@@ -1,15 +1,15 @@
 // Access to clusters, real and emulated, and what their plans are worth.
-#include "shoal/emulate/cluster_access.h"
+#include "shoal/cluster/emulate/workers/cluster_access.h"
 
 #include <gtest/gtest.h>
 
 #include "here.h"
-#include "shoal/cluster/board.h"
-#include "shoal/cluster/profile_store.h"
-#include "shoal/emulate/links.h"
-#include "shoal/emulate/measured_facts.h"
-#include "shoal/net/test_peers.h"
-#include "shoal/net/tls/membership.h"
+#include "shoal/cluster/benchmarks/measured_facts.h"
+#include "shoal/cluster/device/board.h"
+#include "shoal/cluster/emulate/machines/links.h"
+#include "shoal/cluster/net/peers_testing.h"
+#include "shoal/cluster/net/tls/membership.h"
+#include "shoal/cluster/profiling/profile_store.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::emulate {

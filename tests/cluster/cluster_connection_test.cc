@@ -1,5 +1,5 @@
 // A connection to a cluster: which workers it has, and what it knows of them.
-#include "shoal/cluster/cluster_connection.h"
+#include "shoal/cluster/device/cluster_connection.h"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@
 #include "here.h"
 #include "messages.pb.h"
 #include "random_plan.h"
-#include "shoal/cluster/cluster_device.h"
-#include "shoal/cluster/message_io.h"
-#include "shoal/cluster/profile_store.h"
-#include "shoal/net/test_peers.h"
+#include "shoal/cluster/device/cluster_device.h"
+#include "shoal/cluster/messages/message_io.h"
+#include "shoal/cluster/net/peers_testing.h"
+#include "shoal/cluster/profiling/profile_store.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "unhurried.h"
 

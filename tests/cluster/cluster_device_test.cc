@@ -1,5 +1,5 @@
 // A cluster as a device: sessions with several requests at once, deadlines and cancellation.
-#include "shoal/cluster/cluster_device.h"
+#include "shoal/cluster/device/cluster_device.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "here.h"
 #include "random_plan.h"
-#include "shoal/session/session.h"
+#include "shoal/engine/session/session.h"
 
 namespace shoal::cluster {
 namespace {

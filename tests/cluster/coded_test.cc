@@ -7,8 +7,8 @@
 
 #include "messages.pb.h"
 #include "random_plan.h"
-#include "shoal/cluster/deployment.h"
-#include "shoal/ops/ops.h"
+#include "shoal/cluster/tasks/deployment.h"
+#include "shoal/model/ops/ops.h"
 #include "shoal/plan/coding/protect.h"
 
 namespace shoal::cluster {

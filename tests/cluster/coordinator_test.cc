@@ -1,5 +1,5 @@
 // How a coordinator connects, and what it knows of its workers.
-#include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/coordinator/runtime/coordinator.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "here.h"
 #include "messages.pb.h"
 #include "random_plan.h"
-#include "shoal/cluster/message_io.h"
+#include "shoal/cluster/messages/message_io.h"
 #include "unhurried.h"
 
 namespace shoal::cluster {

@@ -1,4 +1,4 @@
-#include "shoal/cluster/dealer.h"
+#include "shoal/cluster/coordinator/policy/dealer.h"
 
 #include <gtest/gtest.h>
 

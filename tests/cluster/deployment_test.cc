@@ -1,8 +1,8 @@
-#include "shoal/cluster/deployment.h"
+#include "shoal/cluster/tasks/deployment.h"
 
 #include <gtest/gtest.h>
 
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::cluster {
 namespace {

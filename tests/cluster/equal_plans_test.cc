@@ -1,4 +1,4 @@
-#include "shoal/cluster/equal_plans.h"
+#include "shoal/cluster/chaos/processes/equal_plans.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Members, workers and races for scripts and for people.
 #include <gtest/gtest.h>
 
-#include "shoal/cluster/discovered.h"
-#include "shoal/cluster/member_facts.h"
-#include "shoal/cluster/race_facts.h"
+#include "shoal/cluster/benchmarks/race_facts.h"
+#include "shoal/cluster/members/discovered.h"
+#include "shoal/cluster/members/member_facts.h"
 
 namespace shoal::cluster {
 namespace {

@@ -1,5 +1,5 @@
 // Models on workers that come and go, in one process.
-#include "shoal/cluster/failover_deployment.h"
+#include "shoal/cluster/coordinator/runtime/failover_deployment.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "here.h"
 #include "random_plan.h"
-#include "shoal/net/test_peers.h"
+#include "shoal/cluster/net/peers_testing.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/subset.h"
 

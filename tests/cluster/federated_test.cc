@@ -3,9 +3,9 @@
 
 #include "here.h"
 #include "messages.pb.h"
-#include "shoal/federated_cluster/client_session.h"
-#include "shoal/federated_cluster/run.h"
-#include "shoal/federated_cluster/testing.h"
+#include "shoal/cluster/federated/client_session.h"
+#include "shoal/cluster/federated/federated_rounds_testing.h"
+#include "shoal/cluster/federated/run_rounds.h"
 #include "visitor.h"
 
 namespace shoal::cluster {

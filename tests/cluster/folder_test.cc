@@ -1,4 +1,4 @@
-#include "shoal/cluster/folder.h"
+#include "shoal/cluster/members/folder.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <sstream>
 #include <thread>
 
-#include "shoal/cluster/epoch_file.h"
-#include "shoal/net/test_peers.h"
-#include "shoal/net/tls/certificate.h"
+#include "shoal/cluster/members/epoch_file.h"
+#include "shoal/cluster/net/peers_testing.h"
+#include "shoal/cluster/net/tls/certificate.h"
 
 namespace shoal::cluster {
 namespace {

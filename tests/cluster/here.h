@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "shoal/cluster/coordinator.h"
-#include "shoal/cluster/worker.h"
-#include "shoal/device/device.h"
-#include "shoal/net/channel/loopback.h"
-#include "shoal/ops/ops.h"
+#include "shoal/cluster/coordinator/runtime/coordinator.h"
+#include "shoal/cluster/net/channel/loopback.h"
+#include "shoal/cluster/worker/worker.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/ops/ops.h"
 #include "shoal/plan/profile.h"
 #include "unhurried.h"
 

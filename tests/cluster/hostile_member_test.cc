@@ -6,11 +6,11 @@
 #include <mutex>
 #include <thread>
 
-#include "shoal/cluster/permissions.h"
-#include "shoal/cluster/probe_handlers.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/device/device.h"
-#include "shoal/ops/ops.h"
+#include "shoal/cluster/messages/permissions.h"
+#include "shoal/cluster/profiling/probe_handlers.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/ops/ops.h"
 #include "visitor.h"
 
 namespace shoal::cluster {

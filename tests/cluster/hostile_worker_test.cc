@@ -9,8 +9,8 @@
 #include "here.h"
 #include "messages.pb.h"
 #include "random_plan.h"
-#include "shoal/cluster/measurement.h"
-#include "shoal/cluster/message_io.h"
+#include "shoal/cluster/coordinator/runtime/measurement.h"
+#include "shoal/cluster/messages/message_io.h"
 #include "visitor.h"
 
 namespace shoal::cluster {

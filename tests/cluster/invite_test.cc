@@ -1,12 +1,12 @@
 // Who is invited joins, over TLS, and is listed.
-#include "shoal/cluster/invite.h"
+#include "shoal/cluster/members/invite.h"
 
 #include <gtest/gtest.h>
 
 #include "here.h"
-#include "shoal/cluster/discovered.h"
-#include "shoal/net/test_peers.h"
-#include "shoal/net/tls/membership.h"
+#include "shoal/cluster/members/discovered.h"
+#include "shoal/cluster/net/peers_testing.h"
+#include "shoal/cluster/net/tls/membership.h"
 
 namespace shoal::cluster {
 namespace {

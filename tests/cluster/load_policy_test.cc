@@ -1,5 +1,5 @@
 // When plans follow the load of the workers' machines.
-#include "shoal/cluster/load_policy.h"
+#include "shoal/cluster/coordinator/policy/load_policy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Plans for a stream that are measured.
-#include "shoal/cluster/measured_stream.h"
+#include "shoal/cluster/benchmarks/measured_stream.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // The steps of `shoal cluster`, with workers over TLS.
-#include "shoal/cluster/member_steps.h"
+#include "shoal/cluster/members/member_steps.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "served.h"
-#include "shoal/cluster/invite.h"
+#include "shoal/cluster/members/invite.h"
 
 namespace shoal::cluster {
 namespace {

@@ -1,5 +1,5 @@
 // The owner of a cluster meets its workers, over TLS.
-#include "shoal/cluster/member_upkeep.h"
+#include "shoal/cluster/members/member_upkeep.h"
 
 #include <gtest/gtest.h>
 

@@ -10,11 +10,11 @@
 #include "here.h"
 #include "messages.pb.h"
 #include "random_plan.h"
-#include "shoal/base/notification.h"
-#include "shoal/cluster/message_io.h"
-#include "shoal/cluster/plan_encoder.h"
-#include "shoal/net/link/fault.h"
-#include "shoal/net/stream.h"
+#include "shoal/base/threads/notification.h"
+#include "shoal/cluster/coordinator/runtime/plan_encoder.h"
+#include "shoal/cluster/messages/message_io.h"
+#include "shoal/cluster/net/link/fault.h"
+#include "shoal/cluster/net/stream.h"
 #include "unhurried.h"
 
 namespace shoal::cluster {

@@ -8,12 +8,12 @@
 
 #include "here.h"
 #include "random_plan.h"
-#include "shoal/base/notification.h"
-#include "shoal/cluster/folder.h"
-#include "shoal/net/stream.h"
-#include "shoal/net/test_peers.h"
-#include "shoal/net/tls/membership.h"
-#include "shoal/net/tls/tls.h"
+#include "shoal/base/threads/notification.h"
+#include "shoal/cluster/members/folder.h"
+#include "shoal/cluster/net/peers_testing.h"
+#include "shoal/cluster/net/stream.h"
+#include "shoal/cluster/net/tls/membership.h"
+#include "shoal/cluster/net/tls/tls.h"
 #include "shoal/plan/layout.h"
 #include "visitor.h"
 

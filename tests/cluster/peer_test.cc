@@ -5,9 +5,9 @@
 #include <condition_variable>
 #include <future>
 
-#include "shoal/cluster/greeting.h"
-#include "shoal/cluster/peers.h"
-#include "shoal/cluster/thread_group.h"
+#include "shoal/cluster/messages/greeting.h"
+#include "shoal/cluster/worker/peers.h"
+#include "shoal/cluster/worker/thread_group.h"
 #include "visitor.h"
 
 namespace shoal::cluster {

@@ -1,5 +1,5 @@
 // Two plans that are measured in turns.
-#include "shoal/cluster/plan_race.h"
+#include "shoal/cluster/benchmarks/plan_race.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Compiled tasks, and the memory that they may take.
-#include "shoal/cluster/programs.h"
+#include "shoal/cluster/tasks/programs.h"
 
 #include <gtest/gtest.h>
 
 #include "messages.pb.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::cluster {
 namespace {

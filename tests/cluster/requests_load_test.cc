@@ -7,8 +7,8 @@
 #include <map>
 #include <random>
 
-#include "shoal/cluster/requests.h"
-#include "shoal/ops/ops.h"
+#include "shoal/cluster/coordinator/policy/requests.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::cluster {
 namespace {

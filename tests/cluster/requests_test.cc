@@ -1,12 +1,12 @@
 // What becomes of requests, without workers: the test plays all of them.
-#include "shoal/cluster/requests.h"
+#include "shoal/cluster/coordinator/policy/requests.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "random_plan.h"
-#include "shoal/device/device.h"
+#include "shoal/engine/device/device.h"
 #include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::cluster {

@@ -8,12 +8,12 @@
 #include <mutex>
 #include <string>
 
-#include "shoal/cluster/folder.h"
-#include "shoal/cluster/worker.h"
-#include "shoal/device/device.h"
-#include "shoal/net/test_peers.h"
-#include "shoal/net/tls/membership.h"
-#include "shoal/net/tls/tls.h"
+#include "shoal/cluster/members/folder.h"
+#include "shoal/cluster/net/peers_testing.h"
+#include "shoal/cluster/net/tls/membership.h"
+#include "shoal/cluster/net/tls/tls.h"
+#include "shoal/cluster/worker/worker.h"
+#include "shoal/engine/device/device.h"
 
 namespace shoal::cluster {
 

@@ -12,12 +12,12 @@
 #include "here.h"
 #include "messages.pb.h"
 #include "random_plan.h"
-#include "shoal/cluster/deployment_load.h"
-#include "shoal/cluster/message_io.h"
-#include "shoal/cluster/working_signs.h"
-#include "shoal/net/link/link.h"
-#include "shoal/net/stream.h"
-#include "shoal/net/test_peers.h"
+#include "shoal/cluster/benchmarks/deployment_load.h"
+#include "shoal/cluster/messages/message_io.h"
+#include "shoal/cluster/net/link/link.h"
+#include "shoal/cluster/net/peers_testing.h"
+#include "shoal/cluster/net/stream.h"
+#include "shoal/cluster/worker/working_signs.h"
 #include "unhurried.h"
 
 namespace shoal::cluster {

@@ -1,11 +1,11 @@
-#include "shoal/cluster/store.h"
+#include "shoal/cluster/worker/store.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "shoal/net/hex.h"
-#include "shoal/net/test_peers.h"
+#include "shoal/cluster/net/hex.h"
+#include "shoal/cluster/net/peers_testing.h"
 
 namespace shoal::cluster {
 namespace {

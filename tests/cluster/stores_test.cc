@@ -7,11 +7,11 @@
 
 #include "here.h"
 #include "random_plan.h"
-#include "shoal/cluster/plan_store.h"
-#include "shoal/cluster/profile_store.h"
-#include "shoal/cluster/sealed_file.h"
-#include "shoal/net/test_peers.h"
-#include "shoal/net/text_file.h"
+#include "shoal/cluster/device/plan_store.h"
+#include "shoal/cluster/messages/sealed_file.h"
+#include "shoal/cluster/net/peers_testing.h"
+#include "shoal/cluster/net/text_file.h"
+#include "shoal/cluster/profiling/profile_store.h"
 #include "shoal/plan/device_presets.h"
 #include "stored.pb.h"
 

@@ -1,5 +1,5 @@
 // Two plans that are measured while one worker is slow.
-#include "shoal/cluster/straggler_race.h"
+#include "shoal/cluster/benchmarks/straggler_race.h"
 
 #include <gtest/gtest.h>
 

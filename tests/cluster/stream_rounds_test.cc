@@ -6,7 +6,7 @@
 
 #include "here.h"
 #include "random_plan.h"
-#include "shoal/cluster/failover_deployment.h"
+#include "shoal/cluster/coordinator/runtime/failover_deployment.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/stream/stream.h"
 

@@ -1,5 +1,5 @@
 // Who is left out, given who accused whom.
-#include "shoal/cluster/strikes.h"
+#include "shoal/cluster/coordinator/policy/strikes.h"
 
 #include <gtest/gtest.h>
 

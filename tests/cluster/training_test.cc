@@ -3,9 +3,9 @@
 
 #include "here.h"
 #include "messages.pb.h"
-#include "shoal/cluster/training_run.h"
-#include "shoal/learn/exchange/replica_group.h"
-#include "shoal/learn/run/small_task.h"
+#include "shoal/cluster/training/training_run.h"
+#include "shoal/train/distributed/exchange/replica_group.h"
+#include "shoal/train/distributed/run/small_task.h"
 #include "visitor.h"
 
 namespace shoal::cluster {

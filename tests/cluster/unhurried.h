@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "shoal/net/transport.h"
+#include "shoal/cluster/net/transport.h"
 
 namespace shoal::cluster {
 

@@ -7,15 +7,15 @@
 
 #include "here.h"
 #include "random_plan.h"
-#include "shoal/cluster/deployment.h"
-#include "shoal/cluster/failover_deployment.h"
-#include "shoal/cluster/judge.h"
-#include "shoal/cluster/verify_race.h"
-#include "shoal/emulate/lying_device.h"
+#include "shoal/cluster/benchmarks/verify_race.h"
+#include "shoal/cluster/coordinator/policy/judge.h"
+#include "shoal/cluster/coordinator/runtime/failover_deployment.h"
+#include "shoal/cluster/emulate/faults/lying_device.h"
+#include "shoal/cluster/tasks/deployment.h"
+#include "shoal/model/tensor/compare.h"
 #include "shoal/plan/coding/protect.h"
 #include "shoal/plan/coding/rounding.h"
 #include "shoal/plan/search/subset.h"
-#include "shoal/tensor/compare.h"
 
 namespace shoal::cluster {
 namespace {

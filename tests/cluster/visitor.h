@@ -7,10 +7,10 @@
 #include <string>
 
 #include "messages.pb.h"
-#include "shoal/cluster/message_io.h"
-#include "shoal/cluster/wire.h"
-#include "shoal/cluster/worker.h"
-#include "shoal/net/channel/loopback.h"
+#include "shoal/cluster/messages/message_io.h"
+#include "shoal/cluster/messages/wire.h"
+#include "shoal/cluster/net/channel/loopback.h"
+#include "shoal/cluster/worker/worker.h"
 #include "unhurried.h"
 
 namespace shoal::cluster {

@@ -1,5 +1,5 @@
 // Who is woken, and while somebody waits only.
-#include "shoal/cluster/waker.h"
+#include "shoal/cluster/coordinator/runtime/waker.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Weights on slow links, in virtual time: the links are those of the emulation (net/link), without
 // their threads.
-#include "shoal/cluster/weight_schedule.h"
+#include "shoal/cluster/coordinator/policy/weight_schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 
-#include "shoal/net/link/link_clock.h"
+#include "shoal/cluster/net/link/link_clock.h"
 
 namespace shoal::cluster {
 namespace {

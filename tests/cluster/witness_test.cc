@@ -1,5 +1,5 @@
 // What a machine notices about the pieces it was sent.
-#include "shoal/cluster/witness.h"
+#include "shoal/cluster/tasks/witness.h"
 
 #include <gtest/gtest.h>
 

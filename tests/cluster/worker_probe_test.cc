@@ -1,5 +1,5 @@
 // What workers say when they are asked, and what follows for plans.
-#include "shoal/cluster/worker_probe.h"
+#include "shoal/cluster/profiling/worker_probe.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 
 #include "messages.pb.h"
 #include "random_plan.h"
-#include "shoal/cluster/message_io.h"
-#include "shoal/cluster/probe_handlers.h"
-#include "shoal/cluster/profiling.h"
-#include "shoal/cluster/worker.h"
-#include "shoal/device/device.h"
-#include "shoal/net/channel/loopback.h"
-#include "shoal/ops/ops.h"
+#include "shoal/cluster/messages/message_io.h"
+#include "shoal/cluster/net/channel/loopback.h"
+#include "shoal/cluster/profiling/probe_handlers.h"
+#include "shoal/cluster/profiling/profiling.h"
+#include "shoal/cluster/worker/worker.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/ops/ops.h"
 #include "shoal/plan/search/planner.h"
 #include "unhurried.h"
 

@@ -1,13 +1,13 @@
 // This machine as a worker: what it gives, and that a cluster reaches it.
-#include "shoal/emulate/worker_service.h"
+#include "shoal/cluster/emulate/workers/worker_service.h"
 
 #include <gtest/gtest.h>
 
 #include "here.h"
-#include "shoal/base/machine.h"
-#include "shoal/cluster/discovered.h"
-#include "shoal/cluster/worker_probe.h"
-#include "shoal/net/test_peers.h"
+#include "shoal/base/machine/machine.h"
+#include "shoal/cluster/members/discovered.h"
+#include "shoal/cluster/net/peers_testing.h"
+#include "shoal/cluster/profiling/worker_probe.h"
 
 namespace shoal::emulate {
 namespace {

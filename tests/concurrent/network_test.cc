@@ -1,21 +1,20 @@
 // Networks made from random DAGs are ordinary graphs: they run, learn, are exported, and give the
 // same answer over several units.
-#include "shoal/concurrent/network.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
 #include "../plan/run_here.h"
-#include "shoal/base/random.h"
-#include "shoal/concurrent/generate.h"
-#include "shoal/concurrent/score.h"
-#include "shoal/device/device.h"
-#include "shoal/graph/text.h"
-#include "shoal/onnx/export.h"
-#include "shoal/tensor/compare.h"
-#include "shoal/train/trainer.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/graph/text.h"
+#include "shoal/model/onnx/export/export.h"
+#include "shoal/model/tensor/compare.h"
+#include "shoal/shrink/search/dag_network.h"
+#include "shoal/shrink/search/dag_score.h"
+#include "shoal/shrink/search/generate_dag.h"
+#include "shoal/train/step/trainer/trainer.h"
 
 namespace shoal::concurrent {
 namespace {

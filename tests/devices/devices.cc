@@ -1,8 +1,8 @@
 #include "devices.h"
 
-#include "shoal/base/random.h"
-#include "shoal/device/hybrid.h"
-#include "shoal/devices/devices.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/device/hybrid.h"
+#include "shoal/engine/devices/devices.h"
 
 namespace shoal {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "shoal/device/device.h"
+#include "shoal/engine/device/device.h"
 
 namespace shoal {
 

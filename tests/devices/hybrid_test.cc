@@ -1,16 +1,16 @@
 // Law: a graph that is cut between two devices answers as on each of them alone, wherever the cut
 // is.
-#include "shoal/device/hybrid.h"
+#include "shoal/engine/device/hybrid.h"
 
 #include <gtest/gtest.h>
 
 #include "../passes/answers.h"
 #include "../passes/random_graph.h"
 #include "devices.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/passes/passes.h"
-#include "shoal/train/step_graph.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/step/graph/step_graph.h"
 
 namespace shoal {
 namespace {

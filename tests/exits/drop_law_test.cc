@@ -2,8 +2,8 @@
 // nothing that they do not see in drop_calibration_test.
 #include <gtest/gtest.h>
 
-#include "shoal/exits/known_scores_testing.h"
-#include "shoal/exits/multi_exit.h"
+#include "shoal/shrink/exits/network/multi_exit.h"
+#include "shoal/shrink/exits/thresholds/known_scores_testing.h"
 
 namespace shoal::exits {
 namespace {

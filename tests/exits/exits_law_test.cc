@@ -5,12 +5,12 @@
 // convolutions follow them; elsewhere sums may round otherwise.
 #include <gtest/gtest.h>
 
-#include "shoal/cpu/cpu.h"
-#include "shoal/exits/runner.h"
-#include "shoal/exits/testing.h"
-#include "shoal/passes/passes.h"
-#include "shoal/tensor/compare.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/tensor/compare.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/shrink/exits/inference/runner.h"
+#include "shoal/shrink/exits/network/exits_testing.h"
 
 namespace shoal::exits {
 namespace {

@@ -13,12 +13,12 @@
 #include "fuzz_cluster.h"
 #include "messages.pb.h"
 #include "no_idle_priority.h"
-#include "shoal/cluster/coordinator.h"
-#include "shoal/cluster/message_io.h"
-#include "shoal/cluster/worker.h"
-#include "shoal/device/device.h"
-#include "shoal/net/channel/loopback.h"
-#include "shoal/ops/ops.h"
+#include "shoal/cluster/coordinator/runtime/coordinator.h"
+#include "shoal/cluster/messages/message_io.h"
+#include "shoal/cluster/net/channel/loopback.h"
+#include "shoal/cluster/worker/worker.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/ops/ops.h"
 #include "unhurried.h"
 
 namespace {

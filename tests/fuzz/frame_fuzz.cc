@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "shoal/base/limits.h"
-#include "shoal/net/channel/assembler.h"
-#include "shoal/net/enrol/enrolment_wire.h"
+#include "shoal/cluster/net/channel/assembler.h"
+#include "shoal/cluster/net/enrol/enrolment_wire.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "shoal/onnx/bind.h"
-#include "shoal/onnx/model.h"
+#include "shoal/model/onnx/bind/bind.h"
+#include "shoal/model/onnx/program/onnx_model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace shoal;

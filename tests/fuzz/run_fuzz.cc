@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "shoal/cpu/cpu.h"
-#include "shoal/onnx/model.h"
-#include "shoal/session/session.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/session/session.h"
+#include "shoal/model/onnx/program/onnx_model.h"
 
 namespace {
 

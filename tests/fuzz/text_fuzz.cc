@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "shoal/graph/text.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/graph/text.h"
+#include "shoal/model/ops/ops.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "shoal/cluster/task_code.h"
-#include "shoal/cluster/wire.h"
+#include "shoal/cluster/messages/wire.h"
+#include "shoal/cluster/tasks/task_code.h"
 
 namespace {
 

@@ -1,9 +1,9 @@
 // The processor and the GPUs of one machine as the workers of a plan answer as each alone.
 #include "gpu_fixture.h"
-#include "shoal/cluster/board.h"
-#include "shoal/cluster/cluster_device.h"
-#include "shoal/opencl/opencl.h"
-#include "shoal/vulkan/vulkan.h"
+#include "shoal/cluster/device/board.h"
+#include "shoal/cluster/device/cluster_device.h"
+#include "shoal/engine/opencl/opencl.h"
+#include "shoal/engine/vulkan/vulkan.h"
 
 namespace shoal::laws {
 namespace {

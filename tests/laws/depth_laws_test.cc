@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <random>
 
-#include "shoal/compress/residual_blocks.h"
-#include "shoal/compress/testing.h"
-#include "shoal/graph/random_inputs.h"
-#include "shoal/ops/ops.h"
-#include "shoal/passes/rewriter.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/model/graph/random_inputs.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/passes/rewriter.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/shrink/compress/units/compress_testing.h"
+#include "shoal/shrink/compress/units/residual_blocks.h"
 
 namespace shoal::compress {
 namespace {

@@ -1,6 +1,6 @@
 #include "draws.h"
 
-#include "shoal/ops/convert.h"
+#include "shoal/model/ops/convert.h"
 
 namespace shoal::laws {
 

@@ -1,5 +1,5 @@
 #include "draws.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::laws {
 namespace {

@@ -1,13 +1,13 @@
-// The laws of `elementwise`, `linear_time` and `reads_types_only` in graph/operator.h. This file
-// knows no operator by name.
+// The laws of `elementwise`, `linear_time` and `reads_types_only` in model/graph/operator.h. This
+// file knows no operator by name.
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "fixture.h"
-#include "shoal/device/device.h"
-#include "shoal/ops/broadcast.h"
-#include "shoal/ops/elementwise/fused_activation.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/ops/broadcast.h"
+#include "shoal/model/ops/elementwise/fused_activation.h"
 
 namespace shoal::laws {
 namespace {

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "laws.h"
-#include "shoal/ops/elementwise/fused_activation.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/elementwise/fused_activation.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::laws {
 namespace {

@@ -8,14 +8,14 @@
 #include <set>
 
 #include "fixture.h"
-#include "shoal/device/device.h"
-#include "shoal/device/hybrid.h"
-#include "shoal/gpu/options.h"
-#include "shoal/passes/passes.h"
-#include "shoal/train/step_graph.h"
-#include "shoal/train/step_work.h"
-#include "shoal/train/trainer.h"
-#include "shoal/train/update_graph.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/device/hybrid.h"
+#include "shoal/engine/gpu/plan/options.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/train/step/graph/step_graph.h"
+#include "shoal/train/step/trainer/step_work.h"
+#include "shoal/train/step/trainer/trainer.h"
+#include "shoal/train/step/trainer/update_graph.h"
 #include "small_network.h"
 
 namespace shoal::laws {

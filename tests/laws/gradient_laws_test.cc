@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "laws.h"
-#include "shoal/device/device.h"
-#include "shoal/ops/convert.h"
-#include "shoal/ops/ops.h"
-#include "shoal/train/differentiate.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/ops/convert.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/train/step/graph/differentiate.h"
 
 namespace shoal::laws {
 namespace {

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "laws.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::laws {
 namespace {

@@ -1,4 +1,4 @@
-// Random cases that the laws of graph/operator.h are tried on. Each family of operators gives
+// Random cases that the laws of model/graph/operator.h are tried on. Each family of operators gives
 // its own in tests/laws/<family>_cases.cc and is named in list.inc.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 
 namespace shoal::laws {
 

@@ -1,14 +1,14 @@
-// Every operator keeps every law of graph/operator.h. This file knows no operator by name.
+// Every operator keeps every law of model/graph/operator.h. This file knows no operator by name.
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "../devices/devices.h"
 #include "fixture.h"
-#include "shoal/cpu/instruction_set.h"
-#include "shoal/device/device.h"
-#include "shoal/ops/contraction.h"
-#include "shoal/ops/ops.h"
+#include "shoal/engine/cpu/instruction_set.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/ops/contraction.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::laws {
 

@@ -1,7 +1,7 @@
 // Element-wise operators with inputs of several kinds, or any number of them.
 #include "draws.h"
-#include "shoal/ops/onnx_dtype.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/onnx_dtype.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::laws {
 namespace {

@@ -10,12 +10,12 @@
 #include <string>
 
 #include "laws.h"
-#include "shoal/device/device.h"
-#include "shoal/ops/convert.h"
-#include "shoal/passes/passes.h"
-#include "shoal/passes/rewriter.h"
-#include "shoal/train/step_graph.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/ops/convert.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/passes/rewriter.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/step/graph/step_graph.h"
 #include "small_network.h"
 
 namespace shoal::laws {

@@ -1,6 +1,6 @@
 #include "laws.h"
-#include "shoal/ops/ops.h"
-#include "shoal/ops/require.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/ops/require.h"
 
 namespace shoal::laws {
 namespace {

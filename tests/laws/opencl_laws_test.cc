@@ -1,5 +1,5 @@
 #include "gpu_fixture.h"
-#include "shoal/opencl/opencl.h"
+#include "shoal/engine/opencl/opencl.h"
 
 namespace shoal::laws {
 namespace {

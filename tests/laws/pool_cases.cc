@@ -1,6 +1,6 @@
 #include "laws.h"
-#include "shoal/ops/ops.h"
-#include "shoal/ops/window.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/ops/window.h"
 
 namespace shoal::laws {
 namespace {

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "draws.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::laws {
 namespace {

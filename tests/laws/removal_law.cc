@@ -12,10 +12,10 @@
 #include <map>
 #include <string>
 
-#include "shoal/compress/testing.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/graph/random_inputs.h"
-#include "shoal/onnx/bind.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/graph/random_inputs.h"
+#include "shoal/model/onnx/bind/bind.h"
+#include "shoal/shrink/compress/units/compress_testing.h"
 #include "small_network.h"
 
 namespace shoal::laws {

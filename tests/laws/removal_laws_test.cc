@@ -5,13 +5,13 @@
 #include <string>
 
 #include "fixture.h"
-#include "shoal/compress/importance.h"
-#include "shoal/compress/nest.h"
-#include "shoal/compress/testing.h"
-#include "shoal/device/device.h"
-#include "shoal/graph/random_inputs.h"
-#include "shoal/onnx/export.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/graph/random_inputs.h"
+#include "shoal/model/onnx/export/export.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/shrink/compress/units/compress_testing.h"
+#include "shoal/shrink/compress/units/importance.h"
+#include "shoal/shrink/compress/units/nest.h"
 #include "small_network.h"
 
 namespace shoal::laws {

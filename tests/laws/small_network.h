@@ -4,9 +4,9 @@
 #include <map>
 #include <string_view>
 
-#include "shoal/onnx/bind.h"
-#include "shoal/zoo/embedded.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/model/onnx/bind/bind.h"
+#include "shoal/model/zoo/embedded.h"
+#include "shoal/model/zoo/zoo.h"
 
 namespace shoal::laws {
 

@@ -1,7 +1,7 @@
 // Sums and products along a line, diagonals, triangles and determinants.
 #include "draws.h"
-#include "shoal/ops/onnx_dtype.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/onnx_dtype.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::laws {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "laws.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::laws {
 namespace {

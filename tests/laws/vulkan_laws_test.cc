@@ -1,5 +1,5 @@
 #include "gpu_fixture.h"
-#include "shoal/vulkan/vulkan.h"
+#include "shoal/engine/vulkan/vulkan.h"
 
 namespace shoal::laws {
 namespace {

@@ -1,5 +1,5 @@
 // Data-parallel training of whole networks on the CPU: the same bits on any number of workers.
-#include "shoal/learn/exchange/replica_group.h"
+#include "shoal/train/distributed/exchange/replica_group.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 #include <map>
 #include <string>
 
-#include "shoal/base/random.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/ops/ops.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/whole_time.h"
-#include "shoal/train/step_graph.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/train/step/graph/step_graph.h"
 
 namespace shoal::learn {
 namespace {

@@ -2,12 +2,12 @@
 // the processor's kernels.
 #include <gtest/gtest.h>
 
-#include "shoal/base/random.h"
-#include "shoal/chaos/training/simulated_training.h"
-#include "shoal/chaos/training/training_history.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/learn/run/small_task.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/base/math/random.h"
+#include "shoal/cluster/chaos/training/simulated_training.h"
+#include "shoal/cluster/chaos/training/training_history.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/distributed/run/small_task.h"
 
 namespace shoal::learn {
 namespace {

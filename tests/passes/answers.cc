@@ -5,9 +5,9 @@
 #include <cmath>
 #include <random>
 
-#include "shoal/graph/text.h"
-#include "shoal/ops/convert.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/graph/text.h"
+#include "shoal/model/ops/convert.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::passes {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "shoal/device/device.h"
-#include "shoal/graph/graph.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/graph/graph.h"
 
 namespace shoal::passes {
 

@@ -1,7 +1,7 @@
 // tests/passes/<pass>.txt holds cases of one pass: "== what holds", a graph, "----", the graph that
 // comes out. Dead code is removed from the result, so that a case shows what is left. Every case is
 // also run before and after on random inputs: a pass may not change an answer.
-#include "shoal/passes/passes.h"
+#include "shoal/model/passes/passes.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "answers.h"
-#include "shoal/graph/text.h"
+#include "shoal/model/graph/text.h"
 
 namespace shoal::passes {
 namespace {

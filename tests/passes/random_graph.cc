@@ -4,7 +4,7 @@
 #include <numbers>
 #include <random>
 
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 
 namespace shoal::passes {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 
 namespace shoal::passes {
 

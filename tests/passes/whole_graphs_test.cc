@@ -5,10 +5,10 @@
 
 #include "answers.h"
 #include "random_graph.h"
-#include "shoal/graph/text.h"
-#include "shoal/ops/ops.h"
-#include "shoal/passes/passes.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/model/graph/text.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 
 namespace shoal::passes {
 namespace {

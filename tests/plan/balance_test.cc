@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "random_plan.h"
-#include "shoal/passes/passes.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/stream/round_robin.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {

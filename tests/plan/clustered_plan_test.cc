@@ -5,15 +5,15 @@
 
 #include "random_plan.h"
 #include "run_here.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/ops/ops.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/tensor/compare.h"
+#include "shoal/plan/comparison/comparison.h"
+#include "shoal/plan/comparison/comparison_summary.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/search/comparison.h"
-#include "shoal/plan/search/comparison_summary.h"
 #include "shoal/plan/search/find_clusters.h"
 #include "shoal/plan/sparse/clustered_layers.h"
 #include "shoal/plan/summary.h"
-#include "shoal/tensor/compare.h"
 
 namespace shoal::plan {
 namespace {

@@ -1,15 +1,15 @@
 // What a cluster is worth: plans beside each other and beside one worker.
-#include "shoal/plan/search/comparison.h"
+#include "shoal/plan/comparison/comparison.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "shoal/passes/passes.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/stream/stream_comparison.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {

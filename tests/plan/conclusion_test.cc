@@ -1,5 +1,5 @@
 // What follows from a measurement.
-#include "shoal/plan/search/conclusion.h"
+#include "shoal/plan/comparison/conclusion.h"
 
 #include <gtest/gtest.h>
 

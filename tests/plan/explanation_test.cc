@@ -1,11 +1,11 @@
 // The worth of plans in words.
-#include "shoal/plan/search/explanation.h"
+#include "shoal/plan/comparison/explanation.h"
 
 #include <gtest/gtest.h>
 
-#include "shoal/passes/passes.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {

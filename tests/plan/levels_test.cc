@@ -8,7 +8,7 @@
 
 #include "random_plan.h"
 #include "run_here.h"
-#include "shoal/cpu/cpu.h"
+#include "shoal/engine/cpu/cpu.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/hierarchy/teams.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "random_plan.h"
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::plan {

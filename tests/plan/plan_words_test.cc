@@ -5,9 +5,9 @@
 
 #include <set>
 
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/stream/straggler_latencies.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "random_plan.h"
 #include "run_here.h"
-#include "shoal/cpu/cpu.h"
+#include "shoal/engine/cpu/cpu.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/device_presets.h"
 

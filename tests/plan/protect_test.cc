@@ -8,11 +8,11 @@
 
 #include "random_plan.h"
 #include "run_here.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/ops/ops.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/tensor/compare.h"
 #include "shoal/plan/coding/rounding.h"
 #include "shoal/plan/survives.h"
-#include "shoal/tensor/compare.h"
 
 namespace shoal::plan {
 namespace {

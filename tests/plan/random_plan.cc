@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/tensor/compare.h"
 #include "shoal/plan/coding/partial_sums.h"
-#include "shoal/tensor/compare.h"
 
 namespace shoal::plan {
 namespace {

@@ -45,7 +45,7 @@ ClusterProfile random_cluster(Rng& rng, int workers);
 // Each node as the layout says; on worker 0 where it cannot be split so.
 Plan split_each_node(const Graph& graph, const Layout& layout);
 
-// To kSameAnswer of the largest (tensor/compare.h).
+// To kSameAnswer of the largest (model/tensor/compare.h).
 void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want);
 
 }  // namespace shoal::plan

@@ -6,10 +6,10 @@
 #include <limits>
 #include <map>
 
-#include "shoal/passes/passes.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/boxes.h"
 #include "shoal/plan/coding/erasure.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "random_plan.h"
-#include "shoal/device/device.h"
+#include "shoal/engine/device/device.h"
 #include "shoal/plan/plan.h"
 
 namespace shoal::plan {

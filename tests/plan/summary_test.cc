@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "shoal/zoo/zoo.h"
+#include "shoal/model/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "random_plan.h"
 #include "run_here.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/ops/ops.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/ops/ops.h"
 #include "shoal/plan/coding/protect.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/device_presets.h"

@@ -7,7 +7,7 @@
 
 #include "random_plan.h"
 #include "run_here.h"
-#include "shoal/cpu/cpu.h"
+#include "shoal/engine/cpu/cpu.h"
 #include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::plan {

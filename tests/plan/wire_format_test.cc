@@ -8,13 +8,13 @@
 
 #include "random_plan.h"
 #include "run_here.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/ops/ops.h"
-#include "shoal/passes/passes.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/planner.h"
 #include "shoal/plan/search/wire_inputs.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "shoal/cluster/epoch_file.h"
-#include "shoal/cluster/folder.h"
+#include "shoal/cluster/members/epoch_file.h"
+#include "shoal/cluster/members/folder.h"
 
 namespace {
 

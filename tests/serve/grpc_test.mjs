@@ -13,7 +13,7 @@ import {promisify} from 'node:util';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const peers = createRequire(path.join(here, '../peers/package.json'));
-const [shoal, proto = path.join(here, '../../shoal/grpc/inference.proto'), imports] = process.argv.slice(2);
+const [shoal, proto = path.join(here, '../../shoal/serve/grpc/inference.proto'), imports] = process.argv.slice(2);
 
 function load(name) {
   try {

@@ -34,7 +34,7 @@ THREADS = 4
 KEY = "0123456789abcdef"
 PIXELS = 28 * 28
 RAW = struct.pack(f"<{PIXELS}f", *[0.5] * PIXELS)
-PICTURE = (pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits/sample_7.png").read_bytes()
+PICTURE = (pathlib.Path(__file__).resolve().parents[2] / "shoal/model/zoo/digits/sample_7.png").read_bytes()
 MODEL = "/v2/models/digits"
 
 

@@ -12,7 +12,7 @@ import {promisify} from 'node:util';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const peers = createRequire(path.join(here, '../peers/package.json'));
-const samples = path.join(here, '../../shoal/zoo/digits');
+const samples = path.join(here, '../../shoal/model/zoo/digits');
 const sample = (digit) => path.join(samples, `sample_${digit}.png`);
 const [shoal, shots] = process.argv.slice(2);
 

@@ -16,7 +16,7 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from harness import TIMEOUT, Running, run_tests, shoal, wait_for  # noqa: E402
 
-SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits"
+SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "shoal/model/zoo/digits"
 PIXELS = 28 * 28
 INFER = "/v2/models/digits/infer"
 

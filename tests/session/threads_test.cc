@@ -3,12 +3,12 @@
 
 #include <thread>
 
-#include "shoal/base/random.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/onnx/model.h"
-#include "shoal/session/session.h"
-#include "shoal/zoo/embedded.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/session/session.h"
+#include "shoal/model/onnx/program/onnx_model.h"
+#include "shoal/model/zoo/embedded.h"
+#include "shoal/model/zoo/zoo.h"
 
 namespace shoal {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "shoal/cluster/coordinator.h"
-#include "shoal/cluster/failover_deployment.h"
+#include "shoal/cluster/coordinator/runtime/coordinator.h"
+#include "shoal/cluster/coordinator/runtime/failover_deployment.h"
 #include "world.h"
 
 namespace shoal::simulation {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "scheduler.h"
-#include "shoal/device/device.h"
+#include "shoal/engine/device/device.h"
 
 namespace shoal::simulation {
 

@@ -7,7 +7,7 @@
 #include "client.h"
 #include "heap.h"
 #include "hostile.h"
-#include "shoal/cluster/worker_probe.h"
+#include "shoal/cluster/profiling/worker_probe.h"
 #include "worker_machine.h"
 
 namespace shoal::simulation {

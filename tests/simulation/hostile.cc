@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "messages.pb.h"
-#include "shoal/cluster/message_io.h"
-#include "shoal/cluster/plan_encoder.h"
+#include "shoal/cluster/coordinator/runtime/plan_encoder.h"
+#include "shoal/cluster/messages/message_io.h"
 
 namespace shoal::simulation {
 namespace {

@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "history.h"
-#include "shoal/base/background_thread.h"
-#include "shoal/cluster/running_hash.h"
+#include "shoal/base/threads/background_thread.h"
+#include "shoal/cluster/messages/running_hash.h"
 
 namespace shoal::simulation {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "shoal/net/channel/framed_channel.h"
-#include "shoal/net/channel/heartbeat_timer.h"
+#include "shoal/cluster/net/channel/framed_channel.h"
+#include "shoal/cluster/net/channel/heartbeat_timer.h"
 
 namespace shoal::simulation {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "scheduler.h"
-#include "shoal/net/transport.h"
+#include "shoal/cluster/net/transport.h"
 
 namespace shoal::simulation {
 

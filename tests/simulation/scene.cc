@@ -1,8 +1,8 @@
 #include "scene.h"
 
-#include "shoal/chaos/simulated/small_model.h"
+#include "shoal/cluster/chaos/simulated/small_model.h"
+#include "shoal/model/tensor/compare.h"
 #include "shoal/plan/search/subset.h"
-#include "shoal/tensor/compare.h"
 
 namespace shoal::simulation {
 namespace {

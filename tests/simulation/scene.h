@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "shoal/cluster/failover_policy.h"
-#include "shoal/device/device.h"
+#include "shoal/cluster/coordinator/policy/failover_policy.h"
+#include "shoal/engine/device/device.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::simulation {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "device.h"
-#include "shoal/cluster/worker.h"
+#include "shoal/cluster/worker/worker.h"
 #include "world.h"
 
 namespace shoal::simulation {

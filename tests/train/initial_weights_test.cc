@@ -1,14 +1,14 @@
-#include "shoal/train/initial_weights.h"
+#include "shoal/train/step/weights/initial_weights.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "shoal/device/device.h"
-#include "shoal/graph/text.h"
-#include "shoal/train/rebuild.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/graph/text.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/step/weights/rebuild.h"
 
 namespace shoal::train {
 namespace {

@@ -7,12 +7,12 @@
 #include <limits>
 #include <new>
 
-#include "shoal/base/random.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/ops/ops.h"
-#include "shoal/train/trainer.h"
-#include "shoal/zoo/builder.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/zoo/builder.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/step/trainer/trainer.h"
 
 namespace {
 

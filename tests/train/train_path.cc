@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <string>
 
-#include "shoal/cpu/cpu.h"
-#include "shoal/data/npy.h"
-#include "shoal/onnx/bind.h"
-#include "shoal/train/trainer.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/inputs/npy.h"
+#include "shoal/model/onnx/bind/bind.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/step/trainer/trainer.h"
 
 namespace shoal::train {
 namespace {

@@ -8,12 +8,12 @@
 #include <map>
 #include <string>
 
-#include "shoal/data/npy.h"
-#include "shoal/device/device.h"
-#include "shoal/train/differentiate.h"
-#include "shoal/train/loss.h"
-#include "shoal/train/optimizer.h"
-#include "shoal/train/schedule.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/inputs/npy.h"
+#include "shoal/train/step/graph/differentiate.h"
+#include "shoal/train/step/graph/loss.h"
+#include "shoal/train/step/optimizer/optimizer.h"
+#include "shoal/train/step/optimizer/schedule.h"
 
 namespace shoal::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "shoal/train/trainer.h"
+#include "shoal/train/step/trainer/trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 #include <string>
 
 #include "../devices/devices.h"
-#include "shoal/base/random.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/data/image.h"
-#include "shoal/ops/ops.h"
-#include "shoal/train/frozen_body.h"
-#include "shoal/zoo/embedded.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/inputs/image.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/zoo/embedded.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/step/graph/frozen_body.h"
 
 namespace shoal::train {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "shoal/base/random.h"
-#include "shoal/devices/devices.h"
-#include "shoal/train/trainer.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/devices/devices.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/step/trainer/trainer.h"
 
 namespace shoal::train {
 namespace {

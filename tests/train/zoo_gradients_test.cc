@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "shoal/ops/ops.h"
-#include "shoal/train/differentiate.h"
-#include "shoal/train/step_graph.h"
-#include "shoal/zoo/zoo.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/zoo/zoo.h"
+#include "shoal/train/step/graph/differentiate.h"
+#include "shoal/train/step/graph/step_graph.h"
 
 namespace shoal::train {
 namespace {

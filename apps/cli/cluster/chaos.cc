@@ -6,17 +6,17 @@
 
 #include "../facts.h"
 #include "../model.h"
+#include "apps/config/plans/cluster_file.h"
 #include "chaos_train.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/base/malloc_arenas.h"
-#include "shoal/base/process.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/chaos/processes/chaos_page.h"
-#include "shoal/chaos/processes/chaos_workers.h"
-#include "shoal/chaos/processes/facts.h"
-#include "shoal/chaos/simulated/history.h"
-#include "shoal/config/cluster_file.h"
-#include "shoal/cpu/cpu.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/base/machine/malloc_arenas.h"
+#include "shoal/base/processes/process.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/cluster/chaos/processes/chaos_facts.h"
+#include "shoal/cluster/chaos/processes/chaos_page.h"
+#include "shoal/cluster/chaos/processes/chaos_workers.h"
+#include "shoal/cluster/chaos/simulated/sim_history.h"
+#include "shoal/engine/cpu/cpu.h"
 
 namespace shoal::cli {
 namespace {

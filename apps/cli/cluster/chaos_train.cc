@@ -2,13 +2,13 @@
 
 #include "../facts.h"
 #include "../model.h"
-#include "shoal/base/malloc_arenas.h"
-#include "shoal/base/process.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/chaos/processes/train_chaos.h"
-#include "shoal/chaos/training/training_history.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/fit/network.h"
+#include "shoal/base/machine/malloc_arenas.h"
+#include "shoal/base/processes/process.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/cluster/chaos/processes/train_chaos.h"
+#include "shoal/cluster/chaos/training/training_history.h"
+#include "shoal/engine/cpu/cpu.h"
+#include "shoal/train/run/setup/training_network.h"
 
 namespace shoal::cli {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "../exit_codes.h"
-#include "shoal/chaos/processes/chaos_settings.h"
-#include "shoal/chaos/verdict.h"
+#include "shoal/cluster/chaos/processes/chaos_settings.h"
+#include "shoal/cluster/chaos/verdict.h"
 
 namespace shoal::cli {
 

@@ -5,11 +5,11 @@
 
 #include "../cli.h"
 #include "members.h"
-#include "shoal/base/stop_signals.h"
-#include "shoal/base/table.h"
-#include "shoal/cluster/discovered.h"
-#include "shoal/cluster/invite.h"
-#include "shoal/net/enrol/token_source.h"
+#include "shoal/base/processes/stop_signals.h"
+#include "shoal/base/terminal/table.h"
+#include "shoal/cluster/members/discovered.h"
+#include "shoal/cluster/members/invite.h"
+#include "shoal/cluster/net/enrol/token_source.h"
 
 namespace shoal::cli {
 namespace {

@@ -7,13 +7,13 @@
 
 #include "../model.h"
 #include "emulation_flags.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/base/user_folders.h"
-#include "shoal/cluster/board.h"
-#include "shoal/passes/passes.h"
+#include "shoal/base/files/user_folders.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/cluster/device/board.h"
+#include "shoal/model/passes/passes.h"
 #ifdef SHOAL_MPI
-#include "shoal/devices/devices.h"
-#include "shoal/mpi/ranked_cluster.h"
+#include "shoal/cluster/mpi/ranked_cluster.h"
+#include "shoal/engine/devices/devices.h"
 #endif
 
 namespace shoal::cli {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "../planning.h"
-#include "shoal/emulate/cluster_access.h"
-#include "shoal/emulate/measured_plans.h"
+#include "shoal/cluster/benchmarks/measured_plans.h"
+#include "shoal/cluster/emulate/workers/cluster_access.h"
 
 namespace shoal::cli {
 

@@ -6,9 +6,9 @@
 #include "../exit_codes.h"
 #include "../facts.h"
 #include "cluster_access.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/emulate/measured_facts.h"
-#include "shoal/report/plan_page.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/cluster/benchmarks/measured_facts.h"
+#include "shoal/report/pages/plan_page.h"
 
 namespace shoal::cli {
 namespace {

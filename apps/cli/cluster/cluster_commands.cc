@@ -1,7 +1,7 @@
 // The commands for clusters, in the order of --help.
 #include "../cli.h"
 #include "shoal/cluster/cluster.h"
-#include "shoal/emulate/paced_device.h"
+#include "shoal/cluster/emulate/machines/paced_device.h"
 
 namespace shoal::cli {
 

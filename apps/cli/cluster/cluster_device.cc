@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "cluster_access.h"
-#include "shoal/cluster/cluster_device.h"
+#include "shoal/cluster/device/cluster_device.h"
 #include "watched_cluster.h"
 
 namespace shoal::cli {

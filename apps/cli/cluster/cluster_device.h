@@ -8,8 +8,8 @@
 
 #include "../exit_codes.h"
 #include "../planning.h"
-#include "shoal/config/device_settings.h"
-#include "shoal/device/device.h"
+#include "apps/config/device_settings.h"
+#include "shoal/engine/device/device.h"
 
 namespace shoal::cli {
 

@@ -6,9 +6,9 @@
 
 #include "../facts.h"
 #include "../model.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/chaos/day/day.h"
-#include "shoal/passes/passes.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/cluster/chaos/day/day.h"
+#include "shoal/model/passes/passes.h"
 
 namespace shoal::cli {
 Outcome simulate_day(const PlanFlags& plan, const DayFlags& day, unsigned seed, bool json) {

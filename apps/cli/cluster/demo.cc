@@ -5,7 +5,7 @@
 #include "../exit_codes.h"
 #include "cluster_access.h"
 #include "cluster_bench.h"
-#include "shoal/base/table.h"
+#include "shoal/base/terminal/table.h"
 
 namespace shoal::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include "../cli.h"
 #include "../facts.h"
 #include "emulation_flags.h"
-#include "shoal/cluster/discovered.h"
-#include "shoal/cluster/member_facts.h"
-#include "shoal/net/tls/membership.h"
+#include "shoal/cluster/members/discovered.h"
+#include "shoal/cluster/members/member_facts.h"
+#include "shoal/cluster/net/tls/membership.h"
 
 namespace shoal::cli {
 namespace {

@@ -5,13 +5,13 @@
 
 #include "../cli.h"
 #include "../cluster_flags.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/base/process_stop.h"
-#include "shoal/base/stop_signals.h"
-#include "shoal/base/temporary_folder.h"
-#include "shoal/cluster/local_workers.h"
-#include "shoal/emulate/dilation.h"
-#include "shoal/emulate/settings.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/base/files/temporary_folder.h"
+#include "shoal/base/processes/process_stop.h"
+#include "shoal/base/processes/stop_signals.h"
+#include "shoal/cluster/emulate/machines/dilation.h"
+#include "shoal/cluster/emulate/machines/emulation_settings.h"
+#include "shoal/cluster/emulate/workers/local_workers.h"
 
 namespace shoal::cli {
 namespace {

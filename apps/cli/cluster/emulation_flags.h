@@ -3,8 +3,8 @@
 #pragma once
 
 #include "apps/flags/flags.h"
-#include "shoal/emulate/emulation.h"
-#include "shoal/emulate/settings.h"
+#include "shoal/cluster/emulate/machines/emulation.h"
+#include "shoal/cluster/emulate/machines/emulation_settings.h"
 
 namespace shoal::cli {
 

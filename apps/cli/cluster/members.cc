@@ -5,11 +5,11 @@
 
 #include "../exit_codes.h"
 #include "../facts.h"
-#include "shoal/base/notification.h"
-#include "shoal/base/stop_signals.h"
-#include "shoal/cluster/invite.h"
-#include "shoal/cluster/member_facts.h"
-#include "shoal/cluster/member_steps.h"
+#include "shoal/base/processes/stop_signals.h"
+#include "shoal/base/threads/notification.h"
+#include "shoal/cluster/members/invite.h"
+#include "shoal/cluster/members/member_facts.h"
+#include "shoal/cluster/members/member_steps.h"
 
 namespace shoal::cli {
 namespace {

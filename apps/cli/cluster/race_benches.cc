@@ -4,9 +4,9 @@
 #include "../facts.h"
 #include "cluster_access.h"
 #include "cluster_bench.h"
-#include "shoal/cluster/race_facts.h"
-#include "shoal/devices/devices.h"
-#include "shoal/emulate/measured_facts.h"
+#include "shoal/cluster/benchmarks/measured_facts.h"
+#include "shoal/cluster/benchmarks/race_facts.h"
+#include "shoal/engine/devices/devices.h"
 
 namespace shoal::cli {
 namespace {

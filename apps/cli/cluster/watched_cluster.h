@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "../planning.h"
-#include "shoal/device/device.h"
+#include "shoal/engine/device/device.h"
 #include "shoal/serve/devices/cluster_view.h"
 
 namespace shoal::cli {

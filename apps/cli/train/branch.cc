@@ -1,11 +1,11 @@
 // shoal branch: a classifier as narrow branches, one for each machine.
+#include "apps/config/plans/cluster_settings.h"
 #include "network_line.h"
 #include "print_result.h"
-#include "shoal/branch/facts.h"
-#include "shoal/branch/settings.h"
-#include "shoal/config/cluster_settings.h"
-#include "shoal/models/model.h"
-#include "shoal/shrink/shrink_options.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/shrink/branches/branch_facts.h"
+#include "shoal/shrink/branches/branch_settings.h"
+#include "shoal/shrink/prune/shrink_options.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

@@ -2,10 +2,10 @@
 #include "../exit_codes.h"
 #include "network_line.h"
 #include "print_result.h"
-#include "shoal/exits/add_exits.h"
-#include "shoal/exits/facts.h"
-#include "shoal/exits/settings.h"
-#include "shoal/models/model.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/shrink/exits/learning/add_exits.h"
+#include "shoal/shrink/exits/learning/exit_facts.h"
+#include "shoal/shrink/exits/learning/exit_settings.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "cancel_on_signals.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/base/table.h"
-#include "shoal/fit/facts.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/base/terminal/table.h"
+#include "shoal/train/run/loop/training_facts.h"
 
 namespace shoal::cli {
 

@@ -5,7 +5,7 @@
 
 #include "../exit_codes.h"
 #include "../facts.h"
-#include "shoal/base/atomic_file.h"
+#include "shoal/base/files/atomic_file.h"
 
 namespace shoal::cli {
 

@@ -5,10 +5,10 @@
 #include "../exit_codes.h"
 #include "network_line.h"
 #include "print_result.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/report/search_page.h"
-#include "shoal/search/facts.h"
-#include "shoal/search/settings.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/report/pages/search_page.h"
+#include "shoal/shrink/search/search_facts.h"
+#include "shoal/shrink/search/search_settings.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

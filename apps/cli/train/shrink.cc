@@ -1,15 +1,15 @@
 // shoal shrink: a smaller, retrained network beside its controls.
-#include "shoal/shrink/shrink.h"
+#include "shoal/shrink/prune/shrink.h"
 
 #include <cstdio>
 
 #include "../exit_codes.h"
 #include "print_result.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/catalog/facts.h"
-#include "shoal/models/model.h"
-#include "shoal/report/shrink_page.h"
-#include "shoal/shrink/facts.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/report/pages/shrink_page.h"
+#include "shoal/shrink/prune/shrink_facts.h"
+#include "shoal/variants/catalog/builder/catalog_facts.h"
 #include "shrink_flags.h"
 #include "shrink_progress.h"
 

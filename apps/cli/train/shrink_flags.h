@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "shoal/config/shrink_recipe.h"
+#include "apps/config/training/shrink_recipe.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

@@ -3,7 +3,7 @@
 
 #include "cancel_on_signals.h"
 #include "network_line.h"
-#include "shoal/shrink/shrink.h"
+#include "shoal/shrink/prune/shrink.h"
 
 namespace shoal::cli {
 

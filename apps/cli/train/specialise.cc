@@ -5,9 +5,9 @@
 #include "../exit_codes.h"
 #include "network_line.h"
 #include "print_result.h"
-#include "shoal/catalog/facts.h"
-#include "shoal/catalog/specialise_settings.h"
-#include "shoal/models/model.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/variants/catalog/builder/catalog_facts.h"
+#include "shoal/variants/catalog/specialists/specialise_settings.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

@@ -7,9 +7,9 @@
 #include "../model.h"
 #include "cancel_on_signals.h"
 #include "print_result.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/shrink/facts.h"
-#include "shoal/shrink/tprune_settings.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/shrink/prune/shrink_facts.h"
+#include "shoal/shrink/prune/tprune_settings.h"
 
 namespace shoal::cli {
 namespace {

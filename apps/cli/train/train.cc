@@ -1,5 +1,5 @@
 // shoal train: learn from labelled images.
-#include "shoal/fit/train.h"
+#include "shoal/train/run/loop/train.h"
 
 #include <cstdio>
 #include <optional>
@@ -7,10 +7,10 @@
 #include "../exit_codes.h"
 #include "../facts.h"
 #include "cancel_on_signals.h"
-#include "shoal/base/atomic_file.h"
-#include "shoal/base/progress_bar.h"
-#include "shoal/fit/facts.h"
-#include "shoal/report/training_page.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/base/terminal/progress_bar.h"
+#include "shoal/report/pages/training_page.h"
+#include "shoal/train/run/loop/training_facts.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

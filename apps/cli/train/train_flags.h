@@ -5,10 +5,10 @@
 
 #include "../model.h"
 #include "../preprocess_flags.h"
+#include "apps/config/training/training_settings.h"
 #include "apps/flags/flags.h"
-#include "shoal/config/training_settings.h"
-#include "shoal/federated/scenario.h"
-#include "shoal/learn/run/together_settings.h"
+#include "shoal/train/distributed/run/together_settings.h"
+#include "shoal/train/federated/scenario.h"
 
 namespace shoal::cli {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "shoal/tensor/tensor.h"
+#include "shoal/model/tensor/tensor.h"
 
 namespace shoal::python {
 

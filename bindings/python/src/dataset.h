@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "shoal/data/dataset.h"
-#include "shoal/data/image.h"
+#include "shoal/engine/inputs/image.h"
+#include "shoal/train/data/dataset.h"
 
 namespace shoal::python {
 

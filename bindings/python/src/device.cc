@@ -4,7 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include "parts.h"
-#include "shoal/devices/devices.h"
+#include "shoal/engine/devices/devices.h"
 #ifdef SHOAL_HAS_CLUSTER
 #include "shoal/cluster/cluster.h"
 #endif

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "shoal/devices/devices.h"
+#include "shoal/engine/devices/devices.h"
 
 namespace shoal::python {
 

@@ -1,5 +1,5 @@
 // Graph: a model with concrete shapes, to look at and to write as ONNX.
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 
 #include <pybind11/stl.h>
 
@@ -8,8 +8,8 @@
 #include "gil.h"
 #include "model.h"
 #include "parts.h"
-#include "shoal/graph/text.h"
-#include "shoal/onnx/export.h"
+#include "shoal/model/graph/text.h"
+#include "shoal/model/onnx/export/export.h"
 
 namespace py = pybind11;
 

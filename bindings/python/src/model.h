@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "shoal/models/model.h"
+#include "shoal/engine/session/model.h"
 
 namespace shoal::python {
 

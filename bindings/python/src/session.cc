@@ -1,5 +1,5 @@
 // Session: a model on a device, for NumPy arrays.
-#include "shoal/session/session.h"
+#include "shoal/engine/session/session.h"
 
 #include <pybind11/stl.h>
 

@@ -1,6 +1,6 @@
 // Training and evaluation. shoal/_train.py makes objects of the dictionaries that are returned
 // here.
-#include "shoal/fit/train.h"
+#include "shoal/train/run/loop/train.h"
 
 #include <pybind11/stl.h>
 
@@ -15,7 +15,7 @@
 #include "model.h"
 #include "parts.h"
 #ifdef SHOAL_HAS_CLUSTER
-#include "shoal/train_cluster/train_cluster.h"
+#include "shoal/cluster/training/train_cluster.h"
 #endif
 
 namespace py = pybind11;

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-#include "shoal/ops/ops.h"
+#include "shoal/model/ops/ops.h"
 #include "shoal/plan/coding/erasure.h"
 #include "shoal/plan/coding/partial_sums.h"
 

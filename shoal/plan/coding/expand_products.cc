@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "shoal/ops/contraction.h"
-#include "shoal/passes/rewriter.h"
+#include "shoal/model/ops/contraction.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::plan {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 
 namespace shoal::plan {
 

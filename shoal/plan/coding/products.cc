@@ -8,8 +8,8 @@
 #include <array>
 #include <optional>
 
-#include "shoal/ops/ops.h"
-#include "shoal/ops/quantized/quantize.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/ops/quantized/quantize.h"
 
 namespace shoal::plan {
 namespace {

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <set>
 
-#include "shoal/ops/ops.h"
-#include "shoal/passes/rewriter.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/passes/rewriter.h"
 #include "shoal/plan/coding/coded_product.h"
 #include "shoal/plan/coding/coded_segments.h"
 #include "shoal/plan/coding/erasure.h"

@@ -1,7 +1,7 @@
 // Rounding: how much two correct computations of a graph may differ.
 #pragma once
 
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 
 namespace shoal::plan {
 

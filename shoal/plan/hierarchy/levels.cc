@@ -24,7 +24,7 @@
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/cuts.h"
 #include "shoal/plan/search/local_search.h"
-#include "shoal/plan/search/search.h"
+#include "shoal/plan/search/segment_search.h"
 
 namespace shoal::plan {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "shoal/plan/search/comparison.h"
+#include "shoal/plan/comparison/comparison.h"
 
 namespace shoal::plan {
 

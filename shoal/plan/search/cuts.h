@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 
 namespace shoal::plan {
 

@@ -21,7 +21,7 @@
 #include "shoal/plan/search/find_clusters.h"
 #include "shoal/plan/search/local_search.h"
 #include "shoal/plan/search/plan_recipe.h"
-#include "shoal/plan/search/search.h"
+#include "shoal/plan/search/segment_search.h"
 #include "shoal/plan/search/survive.h"
 
 namespace shoal::plan {

@@ -16,10 +16,10 @@
 #include <numeric>
 #include <optional>
 
+#include "shoal/plan/coding/recode.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/plan_recipe.h"
-#include "shoal/plan/search/recode.h"
 
 namespace shoal::plan {
 namespace {

@@ -7,8 +7,8 @@
 #include <functional>
 #include <set>
 
-#include "shoal/ops/ops.h"
-#include "shoal/passes/rewriter.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::plan {
 namespace {

@@ -5,9 +5,9 @@
 #include <map>
 #include <optional>
 
-#include "shoal/ops/onnx_dtype.h"
-#include "shoal/ops/ops.h"
-#include "shoal/passes/rewriter.h"
+#include "shoal/model/ops/onnx_dtype.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::plan {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "shoal/base/status.h"
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 
 namespace shoal::plan {
 

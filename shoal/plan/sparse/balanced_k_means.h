@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "shoal/base/matrix.h"
-#include "shoal/base/random.h"
+#include "shoal/base/math/matrix.h"
+#include "shoal/base/math/random.h"
 
 namespace shoal::plan {
 

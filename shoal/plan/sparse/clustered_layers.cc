@@ -13,9 +13,9 @@
 #include <map>
 #include <numeric>
 
-#include "shoal/ops/contraction.h"
-#include "shoal/ops/ops.h"
-#include "shoal/passes/rewriter.h"
+#include "shoal/model/ops/contraction.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/passes/rewriter.h"
 #include "shoal/plan/coding/expand_products.h"
 #include "shoal/plan/coding/partial_sums.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/graph/graph.h"
+#include "shoal/model/graph/graph.h"
 #include "shoal/plan/sparse/clusters.h"
 
 namespace shoal::plan {

@@ -8,8 +8,8 @@
 // noise short. Singular vectors come from subspace iteration on Anᵀ An.
 #pragma once
 
-#include "shoal/base/matrix.h"
-#include "shoal/base/random.h"
+#include "shoal/base/math/matrix.h"
+#include "shoal/base/math/random.h"
 #include "shoal/plan/sparse/sparse_pattern.h"
 
 namespace shoal::plan {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "shoal/base/random.h"
+#include "shoal/base/math/random.h"
 #include "shoal/plan/sparse/sparse_pattern.h"
 
 namespace shoal::plan {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/facts.h"
-#include "shoal/base/latency_recorder.h"
+#include "shoal/base/text/facts.h"
+#include "shoal/base/timing/latency_recorder.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::plan {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "shoal/base/number_text.h"
-#include "shoal/plan/search/explanation.h"
+#include "shoal/base/text/number_text.h"
+#include "shoal/plan/comparison/explanation.h"
 
 namespace shoal::plan {
 namespace {

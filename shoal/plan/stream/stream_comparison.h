@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/plan/search/comparison.h"
+#include "shoal/plan/comparison/comparison.h"
 #include "shoal/plan/stream/stream.h"
 
 namespace shoal::plan {

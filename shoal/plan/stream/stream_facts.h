@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/facts.h"
-#include "shoal/plan/search/comparison_facts.h"
+#include "shoal/base/text/facts.h"
+#include "shoal/plan/comparison/comparison_facts.h"
 #include "shoal/plan/stream/stream_comparison.h"
 
 namespace shoal::plan {

@@ -30,7 +30,7 @@
 #include "shoal/plan/hierarchy/levels.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/cuts.h"
-#include "shoal/plan/search/search.h"
+#include "shoal/plan/search/segment_search.h"
 
 namespace shoal::plan {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/facts.h"
+#include "shoal/base/text/facts.h"
 #include "shoal/plan/tenants/tenants.h"
 
 namespace shoal::plan {

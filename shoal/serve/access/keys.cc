@@ -8,8 +8,8 @@
 #include <functional>
 #include <sstream>
 
-#include "shoal/base/printable.h"
-#include "shoal/net/text_file.h"
+#include "shoal/base/text/printable.h"
+#include "shoal/cluster/net/text_file.h"
 
 namespace shoal::serve {
 namespace {

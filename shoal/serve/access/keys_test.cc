@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "shoal/base/temporary_folder.h"
-#include "shoal/net/text_file.h"
+#include "shoal/base/files/temporary_folder.h"
+#include "shoal/cluster/net/text_file.h"
 
 namespace shoal::serve {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/schedule/task.h"
+#include "shoal/variants/scheduler/task.h"
 
 namespace shoal::serve {
 

@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "shoal/base/temporary_folder.h"
-#include "shoal/catalog/as_task.h"
-#include "shoal/catalog/model_of.h"
-#include "shoal/catalog/special_maker.h"
-#include "shoal/fit/network.h"
-#include "shoal/train/step_graph.h"
+#include "shoal/base/files/temporary_folder.h"
+#include "shoal/train/run/setup/training_network.h"
+#include "shoal/train/step/graph/step_graph.h"
+#include "shoal/variants/catalog/as_task.h"
+#include "shoal/variants/catalog/model_of.h"
+#include "shoal/variants/catalog/specialists/special_maker.h"
 
 namespace shoal::serve {
 namespace {

@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "shoal/catalog/specialise.h"
-#include "shoal/device/device.h"
+#include "shoal/engine/device/device.h"
 #include "shoal/serve/catalog/budgets.h"
-#include "shoal/serve/http/server.h"
+#include "shoal/serve/http/http_server.h"
+#include "shoal/variants/catalog/specialists/specialise.h"
 
 namespace shoal::serve {
 

@@ -6,12 +6,12 @@
 #include <atomic>
 #include <random>
 
-#include "shoal/base/atomic_file.h"
-#include "shoal/base/temporary_folder.h"
-#include "shoal/catalog/catalog.h"
-#include "shoal/data/npy.h"
-#include "shoal/devices/devices.h"
-#include "shoal/zoo/embedded.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/base/files/temporary_folder.h"
+#include "shoal/engine/devices/devices.h"
+#include "shoal/engine/inputs/npy.h"
+#include "shoal/model/zoo/embedded.h"
+#include "shoal/variants/catalog/catalog.h"
 
 namespace shoal::serve {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "shoal/base/machine.h"
-#include "shoal/base/number_text.h"
+#include "shoal/base/machine/machine.h"
+#include "shoal/base/text/number_text.h"
 #include "shoal/plan/cost/plan_stats.h"
-#include "shoal/report/plan_page.h"
+#include "shoal/report/pages/plan_page.h"
 
 namespace shoal::serve {
 namespace {

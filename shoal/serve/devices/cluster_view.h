@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/task_thread.h"
-#include "shoal/cluster/cluster_connection.h"
+#include "shoal/base/threads/task_thread.h"
+#include "shoal/cluster/device/cluster_connection.h"
 #include "shoal/plan/search/planner.h"
 #include "shoal/serve/protocol/device_list.h"
 

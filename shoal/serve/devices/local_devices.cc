@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "shoal/base/machine.h"
-#include "shoal/devices/devices.h"
+#include "shoal/base/machine/machine.h"
+#include "shoal/engine/devices/devices.h"
 
 namespace shoal::serve {
 

@@ -5,10 +5,10 @@
 #include <limits>
 #include <utility>
 
-#include "shoal/base/json_text.h"
-#include "shoal/base/number_text.h"
-#include "shoal/schedule/explain.h"
+#include "shoal/base/text/json_text.h"
+#include "shoal/base/text/number_text.h"
 #include "shoal/serve/engine/model_part.h"
+#include "shoal/variants/scheduler/explain.h"
 
 namespace shoal::serve {
 namespace {

@@ -1,5 +1,6 @@
 // Chooser: which variant of a task answers a request, by the scheduler of a day's budgets
-// (schedule/scheduler.h) in real time. Every decision has a number and a line that explains it.
+// (variants/scheduler/scheduler.h) in real time. Every decision has a number and a line that
+// explains it.
 //
 // A task is a model to clients; its variants are models, too, called TASK.VARIANT. What it takes to
 // load and unload them is the caller's business: the chooser only says what to do.
@@ -14,13 +15,13 @@
 #include <string>
 #include <vector>
 
-#include "shoal/models/model.h"
-#include "shoal/schedule/scheduler.h"
-#include "shoal/schedule/specialiser.h"
+#include "shoal/engine/session/model.h"
 #include "shoal/serve/engine/shared_layers.h"
 #include "shoal/serve/engine/special_answer.h"
 #include "shoal/serve/protocol/wish.h"
 #include "shoal/serve/queue/model_queue.h"
+#include "shoal/variants/scheduler/scheduler.h"
+#include "shoal/variants/scheduler/specialiser.h"
 
 namespace shoal::serve {
 

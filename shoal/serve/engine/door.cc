@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "shoal/base/module.h"
+#include "shoal/base/processes/module.h"
 
 namespace shoal::serve {
 

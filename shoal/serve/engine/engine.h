@@ -21,7 +21,7 @@
 #include "shoal/base/status.h"
 #include "shoal/serve/engine/served_model.h"
 #include "shoal/serve/protocol/documents.h"
-#include "shoal/serve/queue/scheduler.h"
+#include "shoal/serve/queue/queue_scheduler.h"
 
 namespace shoal::serve {
 

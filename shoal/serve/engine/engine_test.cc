@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "shoal/tensor/random_tensor.h"
+#include "shoal/model/tensor/random_tensor.h"
 
 namespace shoal::serve {
 namespace {

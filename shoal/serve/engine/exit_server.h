@@ -1,6 +1,6 @@
-// ExitServer: a multi-exit network (exits/multi_exit.h) for requests that wish for different exits.
-// They share batches: what all of them need is computed for all together, those that have their
-// answer leave, and the others go on from there.
+// ExitServer: a multi-exit network (shrink/exits/network/multi_exit.h) for requests that wish for
+// different exits. They share batches: what all of them need is computed for all together, those
+// that have their answer leave, and the others go on from there.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/device/device.h"
-#include "shoal/exits/runner.h"
-#include "shoal/models/model.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/session/model.h"
 #include "shoal/serve/protocol/wish.h"
+#include "shoal/shrink/exits/inference/runner.h"
 
 namespace shoal::serve {
 

@@ -5,11 +5,11 @@
 #include <memory>
 #include <random>
 
-#include "shoal/base/temporary_folder.h"
-#include "shoal/exits/testing.h"
-#include "shoal/onnx/export.h"
+#include "shoal/base/files/temporary_folder.h"
+#include "shoal/model/onnx/export/export.h"
+#include "shoal/model/tensor/random_tensor.h"
 #include "shoal/serve/engine/engine.h"
-#include "shoal/tensor/random_tensor.h"
+#include "shoal/shrink/exits/network/exits_testing.h"
 
 namespace shoal::serve {
 namespace {

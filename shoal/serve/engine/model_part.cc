@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "shoal/onnx/export.h"
-#include "shoal/passes/passes.h"
-#include "shoal/prefix/split_network.h"
+#include "shoal/engine/shared_layers/split_network.h"
+#include "shoal/model/onnx/export/export.h"
+#include "shoal/model/passes/passes.h"
 
 namespace shoal::serve {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "shoal/base/status.h"
-#include "shoal/graph/graph.h"
-#include "shoal/models/model.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/model/graph/graph.h"
 #include "shoal/serve/engine/model_source.h"
 
 namespace shoal::serve {
@@ -34,7 +34,7 @@ Result<Graph> network_of(const ModelSource& source);
 Result<Model> as_model(const Graph& network);
 
 // The part as a model to serve. To open it fails with kInvalidArgument where the network cannot be
-// cut there (prefix/split_network.h).
+// cut there (engine/shared_layers/split_network.h).
 ModelSource part_source(const ModelSource& whole, const ModelPart& part);
 
 }  // namespace shoal::serve

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "shoal/base/printable.h"
-#include "shoal/models/model.h"
+#include "shoal/base/text/printable.h"
+#include "shoal/engine/session/model.h"
 
 namespace shoal::serve {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/data/image.h"
-#include "shoal/models/model.h"
+#include "shoal/engine/inputs/image.h"
+#include "shoal/engine/session/model.h"
 
 namespace shoal::serve {
 

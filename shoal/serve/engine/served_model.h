@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/models/model.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/engine/session/session.h"
 #include "shoal/serve/engine/exit_server.h"
 #include "shoal/serve/engine/model_source.h"
 #include "shoal/serve/engine/shared_layers.h"
 #include "shoal/serve/protocol/documents.h"
-#include "shoal/session/session.h"
 
 namespace shoal::serve {
 

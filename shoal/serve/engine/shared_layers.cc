@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "shoal/prefix/split_network.h"
+#include "shoal/engine/shared_layers/split_network.h"
 
 namespace shoal::serve {
 namespace {

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/device/device.h"
-#include "shoal/graph/graph.h"
-#include "shoal/prefix/common_prefix.h"
-#include "shoal/prefix/prefix_runner.h"
-#include "shoal/schedule/memory.h"
-#include "shoal/schedule/task.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/shared_layers/common_prefix.h"
+#include "shoal/engine/shared_layers/prefix_runner.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/variants/scheduler/memory.h"
+#include "shoal/variants/scheduler/task.h"
 
 namespace shoal::serve {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shoal/fit/scores.h"
+#include "shoal/engine/run/scores.h"
 
 namespace shoal::serve {
 namespace {

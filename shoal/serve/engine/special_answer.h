@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "shoal/tensor/tensor.h"
+#include "shoal/model/tensor/tensor.h"
 
 namespace shoal::serve {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "shoal/prefix/split_network.h"
+#include "shoal/engine/shared_layers/split_network.h"
 #include "shoal/serve/engine/model_part.h"
 #include "shoal/serve/engine/shared_layers.h"
 

@@ -5,10 +5,10 @@
 
 #include <random>
 
-#include "shoal/base/random.h"
-#include "shoal/ops/ops.h"
-#include "shoal/passes/passes.h"
-#include "shoal/prefix/split_network.h"
+#include "shoal/base/math/random.h"
+#include "shoal/engine/shared_layers/split_network.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/model/passes/passes.h"
 #include "shoal/serve/engine/model_part.h"
 #include "shoal/serve/engine/shared_layers.h"
 

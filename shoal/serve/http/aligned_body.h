@@ -19,7 +19,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "shoal/base/pages.h"
+#include "shoal/base/machine/pages.h"
 #include "shoal/serve/protocol/infer.h"
 
 namespace shoal::serve {

@@ -1,8 +1,8 @@
 #include "shoal/serve/http/classes.h"
 
-#include "shoal/base/json_text.h"
-#include "shoal/base/printable.h"
-#include "shoal/fit/scores.h"
+#include "shoal/base/text/json_text.h"
+#include "shoal/base/text/printable.h"
+#include "shoal/engine/run/scores.h"
 
 namespace shoal::serve {
 

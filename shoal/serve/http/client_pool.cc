@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "shoal/net/tls/tls_context.h"
+#include "shoal/cluster/net/tls/tls_context.h"
 
 namespace shoal::serve {
 

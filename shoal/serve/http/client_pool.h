@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/serve/http/client.h"
+#include "shoal/serve/http/http_client.h"
 
 namespace shoal::serve {
 

@@ -25,7 +25,7 @@
 
 #include "shoal/serve/http/aligned_body.h"
 #include "shoal/serve/http/reply.h"
-#include "shoal/serve/queue/pace.h"
+#include "shoal/serve/queue/throttle.h"
 
 namespace shoal::serve {
 

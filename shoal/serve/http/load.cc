@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "shoal/base/closed_loop.h"
-#include "shoal/base/open_loop.h"
+#include "shoal/base/timing/closed_loop.h"
+#include "shoal/base/timing/open_loop.h"
+#include "shoal/model/tensor/random_tensor.h"
 #include "shoal/serve/http/client_pool.h"
 #include "shoal/serve/protocol/documents.h"
 #include "shoal/serve/protocol/tensor_json.h"
-#include "shoal/tensor/random_tensor.h"
 
 namespace shoal::serve {
 namespace {

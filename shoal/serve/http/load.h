@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "shoal/base/latency_recorder.h"
 #include "shoal/base/status.h"
+#include "shoal/base/timing/latency_recorder.h"
 
 namespace shoal::serve {
 

@@ -1,7 +1,7 @@
 // What a server answered under load, as facts.
 #pragma once
 
-#include "shoal/base/facts.h"
+#include "shoal/base/text/facts.h"
 #include "shoal/serve/http/load.h"
 
 namespace shoal::serve {

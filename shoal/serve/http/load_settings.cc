@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "shoal/net/text_file.h"
+#include "shoal/cluster/net/text_file.h"
 
 namespace shoal::serve {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "shoal/base/setting.h"
+#include "shoal/base/text/setting.h"
 #include "shoal/serve/http/load.h"
 
 namespace shoal::serve {

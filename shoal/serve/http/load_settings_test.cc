@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "shoal/base/atomic_file.h"
-#include "shoal/base/setting_testing.h"
-#include "shoal/base/temporary_folder.h"
+#include "shoal/base/files/atomic_file.h"
+#include "shoal/base/files/temporary_folder.h"
+#include "shoal/base/text/setting_testing.h"
 
 namespace shoal::serve {
 namespace {

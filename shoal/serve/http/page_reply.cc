@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "shoal/page/assets.h"
-#include "shoal/zoo/embedded.h"
+#include "shoal/model/zoo/embedded.h"
+#include "shoal/report/html/assets.h"
 
 namespace shoal::serve {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "shoal/net/text_file.h"
+#include "shoal/cluster/net/text_file.h"
 
 namespace shoal::serve {
 namespace {

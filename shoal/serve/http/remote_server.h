@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/task_thread.h"
-#include "shoal/serve/engine/link.h"
+#include "shoal/base/threads/task_thread.h"
 #include "shoal/serve/engine/remote.h"
+#include "shoal/serve/engine/server_link.h"
 #include "shoal/serve/http/client_pool.h"
 
 namespace shoal::serve {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/model/tensor/tensor.h"
 #include "shoal/serve/protocol/infer.h"
 #include "shoal/serve/queue/model_queue.h"
-#include "shoal/tensor/tensor.h"
 
 namespace shoal::serve {
 

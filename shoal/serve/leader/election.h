@@ -25,7 +25,7 @@
 #include <optional>
 #include <string>
 
-#include "shoal/base/boot_clock.h"
+#include "shoal/base/timing/boot_clock.h"
 
 namespace shoal::serve {
 

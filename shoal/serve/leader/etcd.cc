@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include "shoal/base/json_text.h"
-#include "shoal/base/printable.h"
-#include "shoal/net/text_file.h"
-#include "shoal/net/tls/tls_context.h"
+#include "shoal/base/text/json_text.h"
+#include "shoal/base/text/printable.h"
+#include "shoal/cluster/net/text_file.h"
+#include "shoal/cluster/net/tls/tls_context.h"
 
 namespace shoal::serve {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/serve/http/client.h"
+#include "shoal/serve/http/http_client.h"
 #include "shoal/serve/leader/election.h"
 
 namespace shoal::serve {

@@ -4,7 +4,7 @@
 #include <random>
 #include <utility>
 
-#include "shoal/base/printable.h"
+#include "shoal/base/text/printable.h"
 
 namespace shoal::serve {
 namespace {

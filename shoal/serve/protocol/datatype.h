@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "shoal/tensor/dtype.h"
+#include "shoal/model/tensor/dtype.h"
 
 namespace shoal::serve {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "shoal/base/json_text.h"
-#include "shoal/base/printable.h"
+#include "shoal/base/text/json_text.h"
+#include "shoal/base/text/printable.h"
 
 namespace shoal::serve {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "shoal/base/json_text.h"
-#include "shoal/base/printable.h"
+#include "shoal/base/text/json_text.h"
+#include "shoal/base/text/printable.h"
 #include "shoal/serve/protocol/datatype.h"
 
 namespace shoal::serve {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/tensor/dtype.h"
+#include "shoal/model/tensor/dtype.h"
 
 namespace shoal::serve {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "shoal/base/checked.h"
-#include "shoal/base/json_text.h"
-#include "shoal/base/printable.h"
+#include "shoal/base/text/json_text.h"
+#include "shoal/base/text/printable.h"
 #include "shoal/serve/protocol/tensor_json.h"
 
 namespace shoal::serve {

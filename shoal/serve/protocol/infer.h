@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/model/tensor/tensor.h"
 #include "shoal/serve/protocol/wish.h"
-#include "shoal/tensor/tensor.h"
 
 namespace shoal::serve {
 

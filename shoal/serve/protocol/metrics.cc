@@ -3,7 +3,7 @@
 #include <functional>
 #include <string_view>
 
-#include "shoal/base/json_text.h"
+#include "shoal/base/text/json_text.h"
 
 namespace shoal::serve {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "shoal/base/printable.h"
+#include "shoal/base/text/printable.h"
 #include "shoal/serve/protocol/datatype.h"
 
 namespace shoal::serve {

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "shoal/base/json_text.h"
 #include "shoal/base/status.h"
+#include "shoal/base/text/json_text.h"
 #include "shoal/serve/protocol/infer.h"
 
 namespace shoal::serve {

@@ -1,9 +1,9 @@
 // ModelQueue: decides which requests of one model run next, and together. Events and time come in,
 // decisions come out; it has no threads, clock or sockets.
 //
-// Order: by priority, then clients in turn (base/fair_queue.h), then age. A batch is the requests
-// whose turn comes first, up to the first that is of another kind, does not fit, or would make one
-// of them late. So nobody waits for requests behind it.
+// Order: by priority, then clients in turn (base/threads/fair_queue.h), then age. A batch is the
+// requests whose turn comes first, up to the first that is of another kind, does not fit, or would
+// make one of them late. So nobody waits for requests behind it.
 //
 // A batch begins when the model may run and the batch is full, or one of its requests has waited
 // for max_delay, or has to begin now to be in time. With max_delay 0, batches form while others
@@ -25,8 +25,8 @@
 #include <set>
 #include <vector>
 
-#include "shoal/base/fair_queue.h"
 #include "shoal/base/status.h"
+#include "shoal/base/threads/fair_queue.h"
 #include "shoal/serve/queue/run_times.h"
 
 namespace shoal::serve {

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "shoal/serve/queue/pace.h"
+#include "shoal/serve/queue/throttle.h"
 
 namespace shoal::serve {
 namespace {

@@ -1,0 +1,32 @@
+// ClusterSettings: a cluster that need not be there, in words: equal devices, or a file that
+// describes others.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "shoal/base/status.h"
+#include "shoal/base/text/setting.h"
+#include "shoal/plan/profile.h"
+
+namespace shoal::config {
+
+struct ClusterSettings {
+  std::string file = {};  // in place of the rest
+  size_t workers = 4;
+  std::string device = "pi4";
+  std::string link = "gigabit";
+};
+
+// All but the file. `device` is what the one is called that says what workers are, `count` the help
+// of their number.
+SettingList settings_of(ClusterSettings& settings, const std::string& device = "device",
+                        const std::string& count = "How many workers");
+
+// The same cluster as a file describes it. REQUIRES: the settings have no file.
+std::string to_toml(const ClusterSettings& settings);
+
+// Fails as read_cluster(), and with kInvalidArgument for names that plans do not know.
+Result<plan::ClusterProfile> make_cluster(const ClusterSettings& settings);
+
+}  // namespace shoal::config

@@ -1,0 +1,94 @@
+// SimTeam: a team of workers and its coordinator in virtual time. Requests and FailoverPolicy
+// decide, as in a real one; a request takes as long as plan::simulate() says, and this class stands
+// in for workers, threads and sockets.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "shoal/cluster/chaos/day/team_plans.h"
+#include "shoal/cluster/chaos/simulated/retire_plans.h"
+#include "shoal/cluster/chaos/simulated/sim_clock.h"
+#include "shoal/cluster/coordinator/policy/requests.h"
+
+namespace shoal::chaos {
+
+class SimTeam {
+ public:
+  // Called with the outcome of each request and the time it took.
+  using Ended = std::function<void(const cluster::RequestOutcome&, Time took)>;
+  struct Counts {
+    uint64_t deployed = 0, restored = 0;  // plans
+  };
+
+  // The members that are not in `away` are there from the beginning. The clock and the plans
+  // outlive it.
+  SimTeam(Clock& clock, TeamPlans& plans, std::vector<int> members, const cluster::Workers& away,
+          Ended ended);
+  SimTeam(const SimTeam&) = delete;
+  SimTeam& operator=(const SimTeam&) = delete;
+
+  void submit(std::span<const Tensor> inputs, Time timeout, uint64_t client);
+  void expire();
+  // Members by place. A loss is noticed after a while; who returns is found when the coordinator
+  // looks again.
+  void lose(int place, Time noticed_after);
+  void come_back(int place);
+
+  // How long a request would take now, by the present plan; infinite where there is none.
+  double expected_seconds() const;
+  size_t open() const { return open_.size(); }
+  const Counts& counts() const { return counts_; }
+
+ private:
+  // A plan that its workers are being told of, or a worker that is given one again.
+  struct Deploying {
+    cluster::Workers set;
+    uint64_t plan = 0;
+    std::optional<int> restored = {};
+    uint64_t turn = 0;  // tells it from earlier ones
+  };
+  struct Member {
+    bool up = true, linked = false;
+    int life = 0;  // counts losses: what was to happen in an earlier one does not
+  };
+
+  void notice(int place);
+  void reach(int place);
+  void mend();
+  bool restore();
+  void deploy(const cluster::Workers& set, const TeamPlanPtr& plan);
+  void begin_deploying(Deploying what, Time takes);
+  void finish_deploying();
+  void stop_deploying_with(int place);
+  void withdraw(uint64_t plan);
+  void retire();
+  void pump();
+  void begin(const cluster::Attempt& attempt);
+  void arrive(uint64_t attempt);
+  cluster::Workers present() const;
+  bool has(int place, const TeamPlan& plan) const { return plan.uses.contains(place); }
+  void set_time() { requests_.set_time(now()); }
+  cluster::Requests::Time now() const { return cluster::Requests::Time(clock_.now()); }
+
+  Clock& clock_;
+  TeamPlans& plans_;
+  const std::vector<int> workers_;
+  const Ended ended_;
+  std::vector<Member> members_;  // by place
+  cluster::Requests requests_;
+  cluster::FailoverPolicy policy_{true};
+  std::map<uint64_t, TeamPlanPtr> deployed_;  // by plan
+  std::optional<Deploying> deploying_;
+  RetiredPlans retired_;
+  std::map<uint64_t, Time> open_;              // requests, and when they came
+  std::map<uint64_t, TeamPlanPtr> under_way_;  // attempts that no loss has broken
+  TeamPlanPtr current_;                        // that the next request would use
+  Time lost_at_{0}, busy_until_{0};
+  uint64_t next_plan_ = 1, next_turn_ = 1;
+  Counts counts_;
+};
+
+}  // namespace shoal::chaos

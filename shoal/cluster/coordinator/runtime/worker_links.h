@@ -1,0 +1,99 @@
+// WorkerLinks: the connections from a coordinator to all of its workers, which it numbers from 0.
+//
+// A worker whose connection breaks, or that sends what cannot be understood, is lost, and so is one
+// that did not answer in the first place. revive() connects to it. The class does not know the
+// meaning of the messages.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/coordinator/runtime/worker_link.h"
+#include "shoal/cluster/messages/greeting.h"
+#include "shoal/cluster/messages/wire.h"
+
+namespace shoal::cluster {
+
+struct LinkEvents {
+  // Memory for the payload of a frame that a worker is about to send. kCancelled: nobody waits for
+  // it any more, and it is dropped. Any other failure loses the worker. Called as `received`.
+  std::function<Result<net::Buffer>(int worker, net::Bytes control, size_t bytes)> place;
+  // A worker, which has this role, sent this. A status that is not OK loses the worker. Called
+  // without a lock, on one thread for each worker.
+  std::function<Status(int worker, net::Role role, const net::Frame& frame)> received;
+  // A worker was lost, or is back. Called under the lock of the links, so that the two follow each
+  // other as they happened. REQUIRES: they do not call the links.
+  std::function<void(int worker, const Status& why)> lost;
+  std::function<void(int worker)> revived;
+};
+
+// Thread-safe, but for start() and close().
+class WorkerLinks {
+ public:
+  // `greeted` is what connect_to_all() gave for the workers. REQUIRES: the transport outlives the
+  // links.
+  WorkerLinks(std::span<const ListedWorker> workers, std::vector<Result<GreetedWorker>> greeted,
+              net::Transport& transport, EpochClaim epoch, LinkEvents events);
+  ~WorkerLinks() { close(); }
+
+  void start();  // reports who is lost from the beginning, and begins to read
+  void close();  // no event comes after it
+
+  size_t size() const { return entries_.size(); }
+  WorkerInfo info(int worker) const;
+  std::vector<WorkerInfo> infos() const;
+  std::string name(int worker) const { return info(worker).name; }
+  void set_clock_ahead(int worker, int64_t nanoseconds);
+  void set_slowdown(int worker, double factor);
+
+  Status status(int worker) const;  // OK, or why it is lost
+  std::vector<int> lost() const;
+  net::Traffic traffic() const;  // over all connections that are open now
+
+  WorkerLinkPtr link(int worker) const;  // null: there was none yet, or it is closing
+  // Does not lose a worker that cannot be reached: its reader will.
+  Status send(int worker, const message::Message& message, std::span<const net::Bytes> payload = {},
+              bool urgent = false) const;
+  // The same on the thread of the link: for what nobody waits for. Never blocks. Dropped where the
+  // worker takes nothing any more.
+  void post(int worker, const message::Message& message) const;
+  // Loses the worker, unless this link of it was given up before.
+  void lose(int worker, const WorkerLink& link, const Status& why);
+  // Takes a list of removed members that a worker has sent. Links to them break.
+  Status learn(const std::string& deny_list) { return transport_.learn(deny_list); }
+  // Connects to a worker that is lost. OK where it is not, or not any more.
+  Status revive(int worker);
+  // Connects to all that are lost, at the same time; returns how many are back. Calls follow each
+  // other: what is woken by one loss does not connect to one worker twice.
+  size_t revive_lost(const std::set<int>& except);
+  // Calls `then` if the worker has not been lost since `link` was its link; the worker is not lost
+  // while it runs. REQUIRES: `then` does not call the links.
+  Status if_still(int worker, const WorkerLinkPtr& link, const std::function<void()>& then) const;
+
+ private:
+  struct Entry {
+    WorkerInfo info;
+    WorkerLinkPtr link;  // the last one; null: it never answered
+    Status lost = {};    // why
+  };
+
+  void adopt(int worker, GreetedWorker there);
+  void start_reading(int worker, const WorkerLinkPtr& link);
+  void read(int worker, WorkerLink& link);
+  const Entry& at(int worker) const { return entries_[static_cast<size_t>(worker)]; }
+  Entry& at(int worker) { return entries_[static_cast<size_t>(worker)]; }
+
+  net::Transport& transport_;
+  const EpochClaim epoch_;
+  const LinkEvents events_;
+  std::mutex reviving_;  // taken before mutex_
+  mutable std::mutex mutex_;
+  bool closed_ = false;
+  std::vector<Entry> entries_;  // their number never changes
+};
+
+}  // namespace shoal::cluster

@@ -1,0 +1,92 @@
+// ClientSession: a worker's part of federated rounds. It has data that never leaves it; the
+// server's weights come, and what it learned from them goes back, openly or masked
+// (train/secure_sum/client.h). Without I/O.
+//
+//   recipe            how images become inputs; answered by JoinedMessage
+//   round             local steps from these weights, then an UpdateMessage; or in a secret round
+//                     first keys and shares, then local steps, the masked vector, and what unmasks
+//                     the sum
+//   call              sends what there is after the step that it computes, or stops without
+//
+// Steps are computed one by one, and messages are handled between them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "shoal/cluster/federated/round_messages.h"
+#include "shoal/cluster/worker/own_learning.h"
+#include "shoal/train/data/batches.h"
+#include "shoal/train/federated/local_trainer.h"
+#include "shoal/train/secure_sum/client.h"
+
+namespace shoal::federated_cluster {
+
+// What the owner of the data asks of every run.
+struct ClientOptions {
+  bool secret_only = false;  // refuses rounds in which the server sees what this client learned
+};
+
+// Not thread-safe.
+class ClientSession : public cluster::OwnLearning {
+ public:
+  // `network` is for one batch. Fails as LocalTrainer, and with kInvalidArgument for no examples.
+  // REQUIRES: the device outlives it.
+  static Result<std::unique_ptr<ClientSession>> create(Device& device,
+                                                       const cluster::Lesson& lesson,
+                                                       std::shared_ptr<const Dataset> data,
+                                                       const ClientOptions& options);
+
+  Status handle(net::Bytes message) override;
+  bool has_work() const override { return task_ && task_->learns; }
+  Status work() override;
+  std::vector<std::vector<std::byte>> take_messages() override {
+    return std::exchange(messages_, {});
+  }
+  bool is_over() const override { return over_; }
+  int64_t planned_bytes() const { return trainer_.planned_bytes(); }
+
+ private:
+  // A round that it has a part in.
+  struct Task {
+    RoundMessage round;
+    int64_t steps = 0;    // to be done
+    bool learns = false;  // not yet, or no more: in a secret round it waits for messages
+    std::optional<secure_sum::Client> secret = {};
+    bool has_shared = false;
+    std::optional<secure_sum::Delivery> delivery = {};
+    std::unique_ptr<Batches> batches = {};
+  };
+
+  ClientSession(const cluster::Lesson& lesson, federated::LocalTrainer trainer,
+                std::shared_ptr<const Dataset> data, const ClientOptions& options)
+      : network_(lesson.network),
+        trainer_(std::move(trainer)),
+        data_(std::move(data)),
+        options_(options) {}
+  Status take(const RecipeMessage& message);
+  Status take(RoundMessage message);
+  Status take(const CallMessage& message);
+  Status take(const SecretMessage& message);
+  Status begin_secret(Task& task);
+  Status begin_steps(Task& task);
+  Status send_update(bool complete);
+  void give_up();
+  void say(const ToServer& message) { messages_.push_back(encode(message)); }
+
+  const Graph network_;
+  federated::LocalTrainer trainer_;
+  const std::shared_ptr<const Dataset> data_;
+  const ClientOptions options_;
+  std::optional<RecipeMessage> recipe_;
+  std::optional<Task> task_;
+  std::vector<std::vector<std::byte>> messages_;
+  bool over_ = false;
+};
+
+// For WorkerOptions::own_learning. kExhausted where a step takes too much memory.
+cluster::BeginOwnLearning learn_from(std::shared_ptr<const Dataset> data,
+                                     const ClientOptions& options = {});
+
+}  // namespace shoal::federated_cluster

@@ -1,0 +1,81 @@
+// FramedChannel: the one implementation of Channel, on any stream.
+//
+// There are no threads behind it: the sender writes the bytes, and the receiver reads them. A
+// thread in between would cost every small message two wake-ups.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shoal/cluster/net/channel/assembler.h"
+#include "shoal/cluster/net/channel/chunk.h"
+#include "shoal/cluster/net/channel/chunk_size.h"
+#include "shoal/cluster/net/channel/heartbeat_timer.h"
+#include "shoal/cluster/net/channel/priority_ticket_lock.h"
+#include "shoal/cluster/net/stream.h"
+#include "shoal/cluster/net/transport.h"
+
+namespace shoal::net {
+
+class FramedChannel final : public Channel, private Heartbeat {
+ public:
+  // `held` is let go with the channel: a place in a quota, say.
+  FramedChannel(std::unique_ptr<Stream> stream, Peer peer, const ChannelOptions& options,
+                std::shared_ptr<HeartbeatTimer> heartbeats, std::shared_ptr<void> held = nullptr);
+  ~FramedChannel() override;
+
+  const Peer& peer() const override { return peer_; }
+  Status send(const FrameView& frame, Deadline deadline) override;
+  Result<Frame> receive(Deadline deadline, const Place& place) override;
+  void close() override;
+  Traffic traffic() const override;
+
+  // Called once in an interval: sends a sign of life, and checks whether the peer has given one.
+  void beat() override;
+
+ private:
+  Status send_urgent(const FrameView& frame, Deadline deadline);
+  Status send_ordinary(const FrameView& frame, Deadline deadline);
+  Status send_payload(std::span<const Bytes> payload, Deadline deadline);
+  Status write(PriorityTicketLock::Lane lane, std::span<const Bytes> pieces, Deadline deadline);
+  Status write_now(std::span<const Bytes> pieces, Deadline deadline);
+  Result<std::optional<Frame>> read_some(Deadline deadline, const Place& place);
+  bool listen_between_receives();
+  void say_we_live();
+  Status named(const Status& status) const { return status.at(to_string(peer_)); }
+  void fail(Status why);
+  Status failure() const;
+
+  const Peer peer_;
+  const ChannelOptions options_;
+  const std::unique_ptr<Stream> stream_;
+  const std::shared_ptr<void> held_;
+
+  PriorityTicketLock frame_turn_;  // for the whole of an ordinary frame
+  PriorityTicketLock wire_turn_;   // for one chunk
+  // Guarded by frame_turn_.
+  ChunkSize chunk_size_;
+  bool abandoned_ = false;  // the peer has not been told that the rest of a frame will not come
+
+  std::mutex reading_;
+  Assembler assembler_;
+  std::optional<Frame> ready_;  // came in while nobody received
+
+  mutable std::mutex failure_mutex_;
+  Status failure_;
+
+  std::atomic<bool> heard_{false};  // since the last beat
+  std::atomic<bool> spoke_{false};
+  std::atomic<uint64_t> sent_{0};
+  std::atomic<uint64_t> received_{0};
+  bool ever_heard_ = false;  // only in beat()
+  int missed_ = 0;
+
+  const std::shared_ptr<HeartbeatTimer> heartbeats_;
+};
+
+}  // namespace shoal::net

@@ -1,0 +1,69 @@
+// Witness: keeps the pieces that one machine has of each request, and finds those that contradict
+// each other. In a plan that survives losses every piece comes from several workers, or is a member
+// of a code, so that a worker that computes or sends something wrong is contradicted by others.
+//
+// It has no network and no clock. It says which claims contradict each other, not which is true.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/tasks/dispute.h"
+#include "shoal/cluster/tasks/task_code.h"
+
+namespace shoal::cluster {
+
+// What is to be compared, and when all of it is there.
+struct CheckOrder {
+  size_t pieces = 0;     // when so many have come
+  double tolerance = 0;  // of rounding, relative to the largest element
+};
+
+// Thread-safe. Tensors are kept, not copied.
+class Witness {
+ public:
+  // The codes that the tasks of this machine read.
+  explicit Witness(std::vector<TaskCode> codes = {}) : codes_(std::move(codes)) {}
+
+  // Takes a piece that a worker sent or, where `from` is empty, that this machine made. Returns the
+  // disputes if the request is to be checked and this was the last piece. A piece that a sender
+  // repeats, and pieces of requests that are over, are ignored.
+  std::optional<std::vector<Dispute>> add(uint64_t request, const std::string& from,
+                                          const plan::Piece& piece, const Tensor& elements);
+  // From now on the request is to be checked. Returns the disputes if all pieces are there.
+  std::optional<std::vector<Dispute>> check(uint64_t request, const CheckOrder& order);
+  // Drops what is kept of a request.
+  void forget(uint64_t request);
+
+  size_t kept() const;  // requests
+
+ private:
+  struct Held {
+    std::string from;
+    plan::Piece piece;
+    Tensor elements;
+  };
+  struct Record {
+    std::vector<Held> pieces;
+    std::optional<CheckOrder> order;
+
+    bool is_complete() const { return order && pieces.size() >= order->pieces; }
+  };
+
+  std::optional<Record> take_if_complete(uint64_t request);
+  void end(uint64_t request);
+  std::vector<Dispute> compare(const Record& record) const;
+  static std::optional<Dispute> compare_copies(const Held& a, const Held& b, double tolerance);
+  static std::optional<Dispute> compare_members(const TaskCode& code, const Record& record);
+
+  const std::vector<TaskCode> codes_;
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Record> records_;
+  std::set<uint64_t> over_;  // requests that ended, lately
+};
+
+}  // namespace shoal::cluster

@@ -1,0 +1,83 @@
+// Store: the weights of a worker, by the hash of their bytes. A weight that several plans or models
+// share is sent and kept once. Weights come in chunks; what is here of one outlives the connection
+// that brought it, and the process where there is a cache.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "shoal/cluster/messages/running_hash.h"
+#include "shoal/cluster/messages/wire.h"
+#include "shoal/cluster/net/frame.h"
+#include "shoal/cluster/worker/weight_cache.h"
+
+namespace shoal::cluster {
+
+// Thread-safe.
+class Store {
+ public:
+  // With a cache on disk, weights are found again after a restart.
+  explicit Store(size_t quota_bytes, std::optional<WeightCache> cache = std::nullopt)
+      : quota_(quota_bytes), cache_(std::move(cache)) {}
+
+  // Quick: a weight that is found on disk is believed until verify().
+  bool has(const Hash& hash);
+  // The bytes that are here of a weight that is not whole, from its beginning.
+  uint64_t partial_bytes(const Hash& hash) const;
+
+  // Takes a chunk of a weight of `total` bytes. Returns how many bytes of it are here then, from
+  // its beginning: no more than before where the chunk does not follow them, and none where the
+  // whole turned out to have another hash. Fails with
+  //   kCorrupt    the chunk reaches beyond the weight
+  //   kExhausted  the quota is too small, even without the weights that no plan uses
+  Result<uint64_t> append(const Hash& hash, uint64_t total, uint64_t offset,
+                          std::span<const std::byte> chunk);
+
+  bool is_verified(const Hash& hash) const;  // it is here, and need not be checked any more
+  // Checks the bytes that came from disk against the hash, which takes long. kNotFound if there are
+  // none, or if they are damaged, which they are no more after it.
+  Status verify(const Hash& hash);
+
+  size_t bytes() const;  // in memory
+  // Undefined if there is none that is verified, or it has another size.
+  Tensor find(const Hash& hash, const TensorType& type) const;
+
+ private:
+  struct Blob {
+    std::shared_ptr<const void> keep;
+    std::span<const std::byte> bytes;
+    bool verified = false;
+  };
+  struct Partial {
+    uint64_t total = 0, have = 0;
+    std::optional<RunningHash> hash = {};  // none: its beginning came to an earlier process
+    net::Buffer memory = {};               // empty: it lies in the cache
+    uint64_t last_use = 0;
+  };
+  using Partials = std::map<Hash, Partial>;
+
+  bool has_locked(const Hash& hash);
+  Status add(const Hash& hash, Blob blob);
+  Result<Partials::iterator> partial(const Hash& hash, uint64_t total);
+  Result<Partial> begin_on_disk(const Hash& hash, uint64_t total);
+  Result<Partial> begin_in_memory(uint64_t total);
+  Status write(const Hash& hash, Partial& partial, std::span<const std::byte> chunk);
+  Result<uint64_t> finish(Partials::iterator partial);
+  bool drop_oldest_partial();
+  void drop(Partials::iterator partial);
+  Status make_room(size_t bytes);
+
+  const size_t quota_;
+  mutable std::mutex mutex_;
+  size_t used_ = 0;
+  uint64_t uses_ = 0;
+  std::map<Hash, Blob> blobs_;
+  Partials partials_;
+  std::optional<WeightCache> cache_;
+};
+
+}  // namespace shoal::cluster

@@ -1,0 +1,119 @@
+// Lowering: the state that the rules of lowering (lower.h) share, namely the graph that is read,
+// the one that is built, and which values exist in which layout.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/engine/cpu/layout/blocked.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/model/ops/norm/channel_scaling.h"
+
+namespace shoal::cpu {
+
+// A value as whole planes of blocked images (planes.h). Its first axes count planes.
+struct Planes {
+  Tensor numbers;    // i64, of the shape of these axes
+  int64_t size = 0;  // elements in a plane
+};
+
+// Used by one thread for one graph, which must outlive it.
+class Lowering {
+ public:
+  Lowering(const Graph& from, int64_t block);
+
+  Result<Graph> run();
+
+  // The graph that is read.
+  const Graph& graph() const { return from_; }
+  const Shape& shape(ValueId id) const { return from_[id].type.shape; }
+
+  int64_t block() const { return block_; }
+  // True if the value is in blocks, or made of planes that are.
+  bool is_blocked(ValueId id) const {
+    return id != kNoValue && (copies(id).blocked != kNoValue || copies(id).is_image);
+  }
+
+  // The value in the new graph, in one layout. A reorder is added if it does not exist in that
+  // layout yet; later calls return the same value.
+  Result<ValueId> plain_of(ValueId id);
+  Result<ValueId> blocked_of(ValueId id);
+
+  // True if a convolution reads the value, or one of the layers after it that can stay in blocks.
+  bool is_wanted_blocked(ValueId id) const { return wanted_[static_cast<size_t>(id)]; }
+
+  // The node that reads the value, if there is exactly one and it is no output of the graph.
+  const Node* only_reader(ValueId id) const;
+
+  // The value as planes of blocked images, where it is one.
+  std::optional<Planes> planes_of(ValueId id) const;
+  // Says that an output of the node is nothing but these planes. It is computed when asked for.
+  void set_planes(const Node& node, ValueId output, Planes planes);
+
+  // Inputs of a node: the first in blocks, the others plain.
+  Result<std::vector<ValueId>> with_blocked_image(const Node& node);
+
+  // Adds the replacement of a node: its first output is blocked, or none is.
+  Status add_blocked(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                     Attributes attributes);
+  Status add_plain(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                   Attributes attributes);
+  // Replaces the node by others, all of them plain, as its operator defines it.
+  Status expand(const Node& node);
+  Result<ValueId> add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes) {
+    return to_.add(op, std::move(inputs), std::move(attributes));
+  }
+  ValueId add_constant(std::string name, Tensor tensor) {
+    return to_.add_constant(std::move(name), std::move(tensor));
+  }
+  // A constant of one element per channel, [c, 1, 1], in blocks.
+  ValueId add_blocked_constant(std::string name, const Tensor& plain) {
+    return to_.add_constant(std::move(name), blocked_constant(plain));
+  }
+
+ private:
+  // Copies of a value of the old graph: in one layout, in both, or not yet in any.
+  struct Copies {
+    ValueId plain = kNoValue;
+    ValueId blocked = kNoValue;
+    // Of a value that was not needed yet:
+    const Node* node = nullptr;  // what computes it
+    std::optional<Planes> planes = {};
+    bool is_image = false;  // the planes make up an image in blocks
+  };
+
+  Copies& copies(ValueId id) { return copies_[static_cast<size_t>(id)]; }
+  const Copies& copies(ValueId id) const { return copies_[static_cast<size_t>(id)]; }
+  Status lower(const Node& node);
+  Status copy(const Node& node);
+  Result<ValueId> select(ValueId id);
+  std::string blocked_name(ValueId id) const { return from_[id].name + ".blocked"; }
+  Tensor blocked_constant(const Tensor& plain) const;
+
+  const Graph& from_;
+  const int64_t block_;
+  Graph to_;
+  std::vector<Copies> copies_;
+  std::vector<bool> wanted_;                       // by value: see is_wanted_blocked()
+  std::vector<std::vector<const Node*>> readers_;  // by value; null: it is an output of the graph
+};
+
+// How a node of floats scales its channels; nothing for those that do something else.
+std::optional<ops::ChannelScaling> scaling_of(const Lowering& lowering, const Node& node);
+
+// Rule for one operator. The first rule that fits lowers the node; if none fits, the node is copied
+// and stays plain. fits() says whether the replacement is possible and worth it.
+struct LoweringRule {
+  const Operator* op;
+  bool (*fits)(const Lowering&, const Node&);
+  Status (*lower)(Lowering&, const Node&);
+};
+std::span<const LoweringRule> conv_rules();
+std::span<const LoweringRule> volume_rules();
+std::span<const LoweringRule> layer_rules();
+
+inline constexpr size_t kImageRank = 4;  // only images [n, c, h, w] are blocked
+
+}  // namespace shoal::cpu

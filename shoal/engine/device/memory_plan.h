@@ -1,0 +1,53 @@
+// Where the values of a graph lie in memory while it runs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "shoal/model/graph/graph.h"
+
+namespace shoal {
+
+// A piece of memory and the steps, both ends included, during which it is needed.
+struct Lifetime {
+  int64_t bytes = 0;
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+struct MemoryLayout {
+  std::vector<int64_t> offsets;  // one per lifetime, multiples of the alignment
+  int64_t bytes = 0;             // where the last one ends
+};
+
+inline constexpr int64_t kHostAlignment = 64;  // a cache line, and the widest vector register
+
+// Offsets such that no two that live in the same step overlap. Tries several orders and keeps the
+// best; on very wide graphs only the one that takes n log n. REQUIRES: alignment > 0.
+MemoryLayout lay_out(std::span<const Lifetime> lifetimes, int64_t alignment = kHostAlignment);
+
+// The largest sum of bytes alive in one step: no layout can do with less.
+int64_t largest_live_set(std::span<const Lifetime> lifetimes);
+
+// Graph inputs and constants are memory of somebody else. So are graph outputs: they are computed
+// right where the caller wants them.
+struct Place {
+  enum class Kind : uint8_t { kElsewhere, kArena, kOutput };
+  Kind kind = Kind::kElsewhere;
+  int64_t at = 0;  // the offset in the arena, or the index in graph.outputs()
+};
+
+struct MemoryPlan {
+  std::vector<Place> places;  // one per value of the graph
+  int64_t arena_bytes = 0;
+  int64_t live_bytes = 0;    // the largest live set of the arena
+  int64_t caller_bytes = 0;  // inputs and outputs, there from the first step to the last
+};
+
+// Nodes run in the graph's order, one after the other. Output 0 takes the place of input 0 where
+// the operator says `in_place`, both have the same number of bytes and nobody reads input 0 later.
+// Offsets are multiples of `alignment`, which is what DeviceInfo says of the device that runs it.
+MemoryPlan plan_memory(const Graph& graph, int64_t alignment = kHostAlignment);
+
+}  // namespace shoal

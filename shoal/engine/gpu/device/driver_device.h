@@ -1,0 +1,115 @@
+// The device of a GPU, whatever its API: what is decided before a driver is called, and the names
+// that users give.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/files/user_folders.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/gpu/device/device_name.h"
+#include "shoal/engine/gpu/device/registry.h"
+#include "shoal/engine/gpu/plan/gpu_plan.h"
+#include "shoal/engine/gpu/plan/plan_executable.h"
+
+namespace shoal::gpu {
+
+// A device that an API opened. Thread-safe.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual PlanOptions plan_options() const = 0;
+  virtual Result<std::unique_ptr<Executable>> compile(Plan plan) const = 0;
+  virtual Result<DeviceValue> upload(const Tensor& tensor) const = 0;
+};
+
+// The device of a driver, of this kind ("opencl") and with memory of its own. Its executables may
+// outlive it.
+std::unique_ptr<Device> make_driver_device(std::string_view kind, int64_t memory_bytes, bool traces,
+                                           std::unique_ptr<const Driver> driver);
+
+// The driver of what an API opened. COMPILED has a static compile(context, plan).
+template <class Compiled, class Context>
+std::unique_ptr<const Driver> make_driver(std::shared_ptr<const Context> context) {
+  class Opened final : public Driver {
+   public:
+    explicit Opened(std::shared_ptr<const Context> opened) : context_(std::move(opened)) {}
+    PlanOptions plan_options() const override { return context_->plan_options(); }
+    Result<std::unique_ptr<Executable>> compile(Plan plan) const override {
+      return Compiled::compile(context_, std::move(plan));
+    }
+    Result<DeviceValue> upload(const Tensor& tensor) const override {
+      return gpu::upload(context_, tensor);
+    }
+
+   private:
+    const std::shared_ptr<const Context> context_;
+  };
+  return std::make_unique<Opened>(std::move(context));
+}
+
+// The options of a device by its name. Programs are kept in the user's cache folder.
+template <class Options>
+Options options_of(std::string_view kind, const DeviceName& name) {
+  Options options;
+  options.index = name.index;
+  options.precision = name.precision;
+  options.programs = cache_folder() / std::string(kind);
+  return options;
+}
+
+// Kernels are measured where the CPU's are, too, at length.
+template <class Options>
+Options options_of(std::string_view kind, const DeviceName& name, const DeviceOptions& device) {
+  Options options = options_of<Options>(kind, name);
+  options.tune = device.cpu.tune == Tune::kFull;
+  return options;
+}
+
+template <class Options>
+Result<Options> options_of(std::string_view kind, std::string_view name) {
+  SHOAL_ASSIGN(const DeviceName parsed, parse_whole_name(kind, name));
+  return options_of<Options>(kind, parsed);
+}
+
+// Lets make_device() know "opencl:N", "opencl:N:fp16" and "opencl:N:or-cpu", and registry.h what
+// there is. `list` gives descriptions of all devices, `describe` one as JSON.
+template <class Options, class Description>
+void register_gpu(std::string_view kind, std::string_view api,
+                  Result<std::unique_ptr<Device>> (*make)(const Options&),
+                  Result<std::vector<Description>> (*list)(),
+                  Json (*describe)(const Description&)) {
+  const std::string first = std::string(kind) + ":N";
+  register_device({.name = std::string(kind),
+                   .summary = "a GPU by " + std::string(api) + ", beside the CPU: " + first + ", " +
+                              first + ":fp16, " + first + ":or-cpu",
+                   .is_local = false,
+                   .make = [kind, make](std::string_view argument, const DeviceOptions& options)
+                       -> Result<std::unique_ptr<Device>> {
+                     SHOAL_ASSIGN(const DeviceName name, parse_device_name(kind, argument));
+                     SHOAL_ASSIGN(auto device, make(options_of<Options>(kind, name, options)));
+                     return with_cpu(std::move(device), name, options);
+                   }});
+  register_kind({.name = std::string(kind),
+                 .find =
+                     [list, describe] {
+                       std::vector<Json> all;
+                       const auto found = list();
+                       if (!found.ok()) return all;
+                       for (const Description& one : *found) all.push_back(describe(one));
+                       return all;
+                     },
+                 .make = [kind, make](std::string_view name, GpuPrecision precision,
+                                      const std::vector<std::string>& f32_layers)
+                     -> Result<std::unique_ptr<Device>> {
+                   SHOAL_ASSIGN(Options options, options_of<Options>(kind, name));
+                   options.precision = precision;
+                   options.f32_layers = f32_layers;
+                   return make(options);
+                 }});
+}
+
+}  // namespace shoal::gpu

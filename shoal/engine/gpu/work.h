@@ -1,0 +1,116 @@
+// Work: what a GPU has to do for a node, as kernels in source. One description serves every API:
+// bodies are written in the part of C that OpenCL C and GLSL share, and in a few macros
+// (OpenCL's are in source.cc). Shapes are numbers in the source, not arguments.
+//
+// Values are floats, row-major, stored as f32 or as f16. Arithmetic is f32, but that products of
+// layers in half precision have factors of f16 where the device has units for that.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/model/graph/graph.h"
+
+namespace shoal::gpu {
+
+// How elements are stored. Values of the type bf16 are kBF16; the others are what the plan says.
+enum class Storage : uint8_t { kF32, kF16, kBF16 };
+
+// Units that multiply small matrices of f16 and add in f32, by the items of a warp together.
+enum class MatrixUnits : uint8_t {
+  kNone,
+  kEmulated,  // through local memory, for tests
+  kNvidia,    // mma.sync in PTX, compute capability 8.0 and later
+};
+
+// What kernels may ask of a device.
+struct Capabilities {
+  int64_t max_group_items = 1;  // work items of a group
+  // Memory that the items of a group share, in bytes. 0: none, or only a part of global memory, so
+  // that kernels do without (DeepMon's rule: huynh B.3).
+  int64_t local_bytes = 0;
+
+  int64_t compute_units = 1;  // that work at the same time
+
+  // Memory beside its values that a node may use where that makes it faster.
+  int64_t room_bytes = 0;
+
+  MatrixUnits matrix_units = MatrixUnits::kNone;
+
+  // What a group wrote before a fence and an atomic is seen by a group that comes to the atomic
+  // later, in the same launch. OpenCL 1.2 does not promise it.
+  bool groups_meet = false;
+
+  bool stores_halves = true;  // elements of two bytes
+
+  int64_t max_arguments = 64;  // of a kernel
+  // What a kernel may see of a buffer.
+  int64_t max_argument_bytes = std::numeric_limits<int64_t>::max();
+
+  bool has_local_memory() const { return local_bytes > 0; }
+};
+
+// Capabilities::room_bytes of a device with so much memory and buffers of this size at most.
+int64_t room_bytes(int64_t memory_bytes, int64_t largest_buffer);
+
+// The most elements of a value or of scratch memory: kernels count them in ints.
+int64_t most_elements(const Capabilities& device);
+
+// A buffer that a kernel reads or writes, under the name that its body has for it.
+struct Argument {
+  enum class Kind : uint8_t { kInput, kOutput, kTable, kScratch, kCounters };
+  Kind kind = Kind::kInput;
+  size_t index = 0;  // of the node's inputs or outputs, or of Work::tables
+  std::string name;
+  // Of its elements. The maker says it of scratch memory; of the others, the plan does.
+  Storage storage = Storage::kF32;
+};
+
+// An array of floats in local memory.
+struct LocalArray {
+  std::string name;
+  int64_t elements = 0;
+};
+
+// A kernel and the grid it is launched on.
+struct Launch {
+  std::vector<Argument> arguments;
+  std::vector<LocalArray> locals;
+  std::string body;
+  std::array<int64_t, 3> groups{1, 1, 1};
+  std::array<int64_t, 3> items{1, 1, 1};  // of a group
+};
+
+struct Work {
+  std::string kernel;  // the name for people: "tiles", "direct"
+  // In this order. None: output 0 has the elements of input 0, under another shape.
+  std::vector<Launch> launches = {};
+  // Constants beside the node's own, of f32 or i32; made when they are needed.
+  std::vector<std::function<Tensor()>> tables = {};
+  int64_t scratch = 0;         // elements of f32, of a buffer that launches of this node share
+  int64_t counters = 0;        // ints that are 0 before and after each launch
+  bool tables_in_f32 = false;  // in half precision, too
+};
+
+// Nothing where a GPU leaves the node to another device: an operator or a type that it does not
+// have, an empty tensor, or one whose elements an int cannot count. REQUIRES: `node` is of `graph`.
+//
+// Layers may be computed in half precision, if `in_half`; what has no weights is not concerned.
+//
+// There may be several ways to compute a node, the best by their costs first; nothing where there
+// are no more than `rank`.
+std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device,
+                            bool in_half = false, size_t rank = 0);
+
+// Whether there may be several ways to compute a node.
+bool has_choices(const Operator* op);
+
+// Whether a node has weights to multiply with, so that its precision can be chosen.
+bool is_layer(const Operator* op);
+
+}  // namespace shoal::gpu

@@ -1,0 +1,78 @@
+// GPUs, and whatever else has an OpenCL 1.2 driver, as devices.
+//
+//   SHOAL_ASSIGN(auto gpu, make_opencl_device({.index = 0}));
+//   auto device = make_hybrid_device(std::move(gpu), make_cpu_device());
+//
+// Weights and values stay in the device's memory. It computes float networks; nodes it does not
+// support are for a fallback (engine/device/hybrid.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/gpu/plan/options.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal {
+
+// How elements are stored, as on every GPU.
+using OpenClPrecision = GpuPrecision;
+
+// Whether kernels use local memory, as on every GPU.
+using OpenClLocalMemory = GpuLocalMemory;
+
+// Units that multiply small matrices of f16, as NVIDIA's do since compute capability 8.0.
+enum class OpenClMatrixUnits : uint8_t {
+  kAuto,  // where the device has them
+  kOn,    // emulated where it does not: slow, for tests
+  kOff,
+};
+
+// Which device, and how it computes. A value.
+struct OpenClOptions {
+  int index = 0;  // in the list of all devices of all platforms
+  OpenClPrecision precision = OpenClPrecision::kF32;
+  // Layers (convolutions and matrix products) that stay f32, by the names of their outputs.
+  std::vector<std::string> f32_layers = {};
+  OpenClLocalMemory local_memory = OpenClLocalMemory::kAuto;
+  OpenClMatrixUnits matrix_units = OpenClMatrixUnits::kAuto;
+  // Folder for compiled programs, so that the next start need not compile. Empty: none.
+  std::filesystem::path programs = {};
+  // Measures the ways to compute each layer when it is compiled, and keeps what is fastest in that
+  // folder. Without, what was measured before is used, and otherwise an estimate.
+  bool tune = false;
+};
+
+// A device that OpenCL offers.
+struct OpenClDescription {
+  std::string name;      // of the device: "NVIDIA H200"
+  std::string platform;  // "Portable Computing Language"
+  std::string driver;    // its version
+  int64_t memory_bytes = 0;
+};
+
+// All devices, in the order in which they are counted. Fails with kUnavailable where this machine
+// has no OpenCL.
+Result<std::vector<OpenClDescription>> opencl_devices();
+
+// A device alone. Fails with kUnavailable where there is none of that number, and with kUnsupported
+// where what the driver says of it makes no sense. Its executables may outlive it.
+Result<std::unique_ptr<Device>> make_opencl_device(const OpenClOptions& options = {});
+
+// The options that a name means, "opencl:0:fp16". Fails with kInvalidArgument.
+Result<OpenClOptions> opencl_options(std::string_view name);
+
+// Lets make_device() know "opencl:N" and "opencl:N:fp16": a device with the CPU for what it does
+// not support. With ":or-cpu" the CPU goes on where the device fails (engine/device/failover.h).
+// Programs are kept in the user's cache folder.
+void register_opencl_device();
+
+}  // namespace shoal
+
+#pragma GCC visibility pop

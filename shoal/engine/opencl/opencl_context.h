@@ -1,0 +1,81 @@
+// Context: a device of OpenCL that was opened, its queues, and what Shoal knows of it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/gpu/device/spare_buffers.h"
+#include "shoal/engine/gpu/plan/gpu_plan.h"
+#include "shoal/engine/gpu/source/source.h"
+#include "shoal/engine/gpu/work.h"
+#include "shoal/engine/opencl/opencl.h"
+#include "shoal/engine/opencl/opencl_handle.h"
+#include "shoal/engine/opencl/opencl_kernels.h"
+#include "shoal/engine/opencl/staging.h"
+
+namespace shoal::opencl {
+
+struct Context {
+  using Buffer = BufferHandle;
+
+  std::shared_ptr<const Api> api;
+  cl_device_id device = nullptr;
+  ContextHandle context;
+  QueueHandle queue, profiling_queue;  // in order; the second one keeps times
+  gpu::Capabilities capabilities;
+  OpenClPrecision precision = OpenClPrecision::kF32;
+  std::vector<std::string> f32_layers;
+  OpenClDescription description;
+  int64_t alignment = 1;           // of buffers, in bytes
+  int64_t largest_buffer = 0;      // in bytes
+  bool has_own_memory = false;     // which the host does not share
+  std::filesystem::path programs;  // empty: programs are not kept
+  bool tunes = false;
+  mutable gpu::SpareBuffers<BufferHandle> spare;
+  mutable gpu::KnownKernels<Kernel> known;
+  std::unique_ptr<Staging> staging;  // null: large tensors are written as they are
+
+  gpu::PlanOptions plan_options() const {
+    return {capabilities, description.name, precision, f32_layers, alignment, tuning_file(), tunes};
+  }
+
+  // `what` names the buffer or the layer in failures.
+  Result<BufferHandle> make_buffer(size_t bytes, std::string_view what) const;
+  // For a value that a caller may hold, and from it when nobody uses it any more.
+  Result<BufferHandle> value_buffer(size_t bytes, std::string_view what) const;
+  void take_back(size_t bytes, BufferHandle buffer) const { spare.keep(bytes, std::move(buffer)); }
+  // A buffer with the elements of a tensor, those of f32 stored as this says.
+  Result<BufferHandle> make_constant(const Tensor& tensor, gpu::Storage storage,
+                                     std::string_view what) const;
+  // The buffer has room for the tensor. begin_write() need not wait: the tensor stays as it is
+  // until finish() returns. The others wait for what is in the queue before.
+  Status write(cl_mem buffer, const Tensor& tensor) const;
+  Status begin_write(cl_mem buffer, const Tensor& tensor) const;
+  Status read(cl_mem buffer, Tensor& tensor) const;
+  Status read(const BufferHandle& buffer, Tensor& tensor) const {
+    return read(buffer.get(), tensor);
+  }
+  Status finish() const;
+
+  // What was measured on this device with this driver; empty: it is not kept.
+  std::filesystem::path tuning_file() const;
+  // The kernels of launches. Those that are not known are compiled, several programs at a time
+  // where there are many.
+  Result<std::vector<Kernel>> kernels_of(std::span<const gpu::Launch> launches) const;
+  // The program from the folder of programs, or compiled. A failure has what the compiler says.
+  Result<std::shared_ptr<Program>> build(std::string source) const;
+  // Keeps the program for the next start. Where that fails, the next start compiles.
+  void keep(Program& program) const;
+};
+
+Result<std::vector<OpenClDescription>> describe_devices(const Api& api);
+Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> api,
+                                                    const OpenClOptions& options);
+
+// A device over a table of functions; make_opencl_device() has the machine's.
+Result<std::unique_ptr<Device>> make_device_over(std::shared_ptr<const Api> api,
+                                                 const OpenClOptions& options);
+
+}  // namespace shoal::opencl

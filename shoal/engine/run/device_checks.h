@@ -1,0 +1,38 @@
+// Does a device compute right? The model inside the library answers the images inside it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/base/text/facts.h"
+#include "shoal/engine/device/device.h"
+
+namespace shoal::fit {
+
+// A device as it was found, and how it answered.
+struct DeviceCheck {
+  std::string name;                  // as make_device() takes it
+  Json about = Json::object();       // what it is
+  Result<size_t> right = size_t{0};  // of the built-in samples
+
+  bool is_well() const;
+};
+
+// Runs the samples. Fails as the device does.
+Result<size_t> right_samples(Device& device);
+
+// Checks these devices. `make` makes one by its name.
+void check_devices(std::vector<DeviceCheck>& devices,
+                   const std::function<Result<std::unique_ptr<Device>>(const std::string&)>& make);
+
+// Whether all of them are.
+bool are_well(std::span<const DeviceCheck> devices);
+
+// For scripts what the device is, too.
+Facts facts_of(const DeviceCheck& check);
+
+}  // namespace shoal::fit

@@ -1,0 +1,31 @@
+// The files of a run: inputs by name, labels, outputs as arrays.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/engine/inputs/image.h"
+#include "shoal/engine/session/session.h"
+
+namespace shoal::fit {
+
+// Inputs from texts "FILE" or "NAME=FILE": images, prepared as `how` says, and .npy arrays. A file
+// without a name goes to the next input of the model. kInvalidArgument for an input that the model
+// does not have; fails as read_input_file() does.
+Result<Session::Tensors> read_inputs(std::span<const std::string> texts,
+                                     std::span<const InputInfo> inputs, const Preprocess& how);
+
+// The names of classes, one a line. kNotFound if there is no such file.
+Result<std::vector<std::string>> read_labels(const std::filesystem::path& path);
+
+// Writes each output to FOLDER/<name>.npy. Names come from models: none leaves the folder, which is
+// made if it is not there.
+Status write_outputs(const Session::Tensors& outputs, const std::filesystem::path& folder);
+
+// Whether a tensor is the scores of one image's classes: f32 [classes] or [1, ..., classes].
+bool is_scores(const Tensor& tensor);
+
+}  // namespace shoal::fit

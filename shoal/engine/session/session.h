@@ -1,0 +1,117 @@
+// Session: a model on a device, ready for requests. The door most users come through.
+//
+//   auto device = make_cpu_device();
+//   SHOAL_ASSIGN(Session session, Session::open("model.onnx", *device));
+//   SHOAL_TRY(session.prepare());                               // optional: compiles now
+//   SHOAL_ASSIGN(auto answers, session.run({{"input", image}}));
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/model/tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal {
+
+namespace onnx {
+class Model;
+}
+
+// An input of a model: a dimension is -1 where any size will do.
+struct InputInfo {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> dims;
+  bool optional = false;  // the model has a default, which it is faster with
+};
+
+// How a model is prepared for requests.
+struct SessionOptions {
+  bool optimize = true;          // run the passes
+  size_t max_cached_shapes = 4;  // compiled forms kept for the input shapes seen last
+};
+
+// The options of one request. `{}`: no limit, no observer.
+struct RequestOptions {
+  // Called after each compiled graph has run; a model with data-dependent shapes runs in several.
+  // On the thread that calls run(), which holds no lock: it may call any method of the session.
+  using Observer = std::function<void(const Executable&, const Trace&)>;
+
+  // The request fails with kDeadline if it has not ended by then. Compiling is not interrupted.
+  Deadline deadline = kNoDeadline;
+  // The request fails with kCancelled soon after a stop is requested of the token's source.
+  std::stop_token cancel = {};
+  Observer observer = {};
+};
+
+// Thread-safe: any number of requests may be in progress at once. They share the compiled model,
+// and no lock is held while the device computes. Two requests that need the same new form of the
+// model compile it once.
+class Session {
+ public:
+  using Tensors = std::map<std::string, Tensor>;  // by the model's names
+
+  // Opens a model: an ONNX file, a model in memory, or a graph. A graph is compiled now, a model
+  // when prepare() or run() is told the shapes of its inputs. REQUIRES: `device` outlives the
+  // session. Fails with the place in the file where the model is damaged, with kUnsupported and
+  // a list where operators are not known, and with kExhausted where memory is short.
+  static Result<Session> open(const std::filesystem::path& onnx, Device& device,
+                              SessionOptions options = {});
+  static Result<Session> open(std::shared_ptr<const onnx::Model> model, Device& device,
+                              SessionOptions options = {});
+  static Result<Session> open(const Graph& graph, Device& device, SessionOptions options = {});
+
+  // Moving is not thread-safe; a session that was moved from can only be destroyed or assigned to.
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  // The inputs of the model, the optional ones last, and the names of its outputs. Valid as long as
+  // the session.
+  const std::vector<InputInfo>& inputs() const;
+  const std::vector<std::string>& outputs() const;
+
+  // OK iff names, types and shapes of `inputs` match the model's declaration; kInvalidArgument
+  // otherwise. run() checks this.
+  Status accepts(const Tensors& inputs) const;
+
+  // Compiles now what run() would compile when it meets inputs of these shapes, so that the first
+  // request fails early and answers soon. Inputs that are not named have the shape that the model
+  // declares; fails with kInvalidArgument where it leaves a size open, and with kUnsupported where
+  // the elements of an input decide shapes: prepare_for() takes them. Of a model that runs in
+  // several graphs the first is compiled; the others need what it computes.
+  Status prepare(const std::map<std::string, Shape>& shapes = {});
+  Status prepare_for(const Tensors& inputs);
+
+  // Answers one request, all outputs by name. Compiles first if these shapes are new. Fails with
+  // kInvalidArgument where inputs do not fit, with kDeadline and kCancelled as `options` say, and
+  // as Device::compile() and Executable::run() do.
+  Result<Tensors> run(const Tensors& inputs, const RequestOptions& options = {});
+
+  // The same by position: in the order of inputs() and outputs(). Optional inputs may be undefined
+  // or missing at the end. Outputs that are defined may be written into, others are made; either
+  // way, read them from the span. REQUIRES: outputs.size() == this->outputs().size().
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RequestOptions& options = {});
+
+ private:
+  class State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace shoal
+
+#pragma GCC visibility pop

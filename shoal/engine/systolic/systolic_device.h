@@ -1,0 +1,31 @@
+// The systolic array as a device: MatMulInteger and ConvInteger run on the model of array.h, and so
+// do the quantised products that become them (lower.h). All else runs on a fallback device.
+//
+//   SHOAL_ASSIGN(auto device, make_systolic_device({.buffers = 16}, make_reference_device()));
+//   ... run ...
+//   device->counts().cycles
+#pragma once
+
+#include <memory>
+
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/systolic/array.h"
+
+namespace shoal::systolic {
+
+class SystolicDevice : public Device {
+ public:
+  // Of all runs so far. Thread-safe.
+  virtual Counts counts() const = 0;
+};
+
+// There is one array: the products of runs at the same time take turns, and constant weights stay
+// in its buffers from run to run. Fails where check(options) does. REQUIRES: `fallback` computes in
+// host memory.
+Result<std::unique_ptr<SystolicDevice>> make_systolic_device(const ArrayOptions& options,
+                                                             std::unique_ptr<Device> fallback);
+
+// Lets make_device() know the kind "systolic": the thesis' array, beside the CPU.
+void register_systolic_device();
+
+}  // namespace shoal::systolic

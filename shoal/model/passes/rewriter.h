@@ -1,0 +1,68 @@
+// Rewriter: builds the next graph from the last one, node by node. Not thread-safe; the old graph
+// must outlive it and must not change.
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
+
+namespace shoal::passes {
+
+// A pass walks the nodes of the old graph in order. It copies each, or leaves it out after
+// replace() has named the values that stand for its outputs. Constants are added with the first
+// node that reads them.
+class Rewriter {
+ public:
+  explicit Rewriter(const Graph& from) : Rewriter(from, {}) {}
+  // These inputs have other types in the new graph. REQUIRES: replace() names what stands for one
+  // of them before anything reads it.
+  Rewriter(const Graph& from, const std::map<ValueId, DType>& retyped);
+
+  const Graph& from() const { return from_; }
+  Graph& to() { return to_; }
+
+  // The value in the new graph that stands for `old`; kNoValue stays what it is.
+  ValueId map(ValueId old);
+  std::vector<ValueId> map(const std::vector<ValueId>& old);
+
+  // From now on `fresh` stands for `old`. REQUIRES: both have the same type.
+  void replace(ValueId old, ValueId fresh);
+
+  // The node as it is, with mapped inputs. Its outputs keep their names.
+  Status copy(const Node& node);
+  // Adds a node with another operator, inputs (already mapped) and attributes in the place of
+  // `node`. Returns false, and changes nothing, where the operator refuses them or the outputs
+  // would have other types. A pass can thus try a rewrite and leave the node as it is otherwise.
+  bool substitute(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                  Attributes attributes);
+
+  // A new constant for the node that replaces `node`: "y.bias" where its output is y.
+  ValueId add_constant(const Node& node, std::string_view role, Tensor tensor);
+
+  // Marks the outputs, under the names they had, and returns the graph. REQUIRES: called once, at
+  // the end.
+  Result<Graph> finish();
+
+ private:
+  Status add(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+             Attributes attributes);
+
+  const Graph& from_;
+  Graph to_;
+  std::vector<ValueId> fresh_;  // per old value; kNoValue: not there yet
+};
+
+// Walks the nodes in order and copies those for which f(rewriter, node) returns false.
+template <class F>
+Result<Graph> rewrite(const Graph& graph, F f) {
+  Rewriter rewriter(graph);
+  for (const Node& node : graph.nodes()) {
+    if (!f(rewriter, node)) SHOAL_TRY(rewriter.copy(node));
+  }
+  return rewriter.finish();
+}
+
+}  // namespace shoal::passes

@@ -1,0 +1,169 @@
+#include "shoal/serve/settings/serve_settings.h"
+
+#include <cstdio>
+
+#include "shoal/base/files/user_folders.h"
+#include "shoal/base/machine/usable_cores.h"
+#include "shoal/cluster/net/address.h"
+#include "shoal/cluster/net/text_file.h"
+#include "shoal/engine/devices/devices.h"
+#include "shoal/engine/inputs/presets.h"
+#include "shoal/engine/run/run_files.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/serve/catalog/tasks.h"
+#include "shoal/variants/catalog/as_task.h"
+
+namespace shoal::serve {
+namespace {
+
+// What all models have in common.
+Status complete(const Settings& settings, ModelSource& source) {
+  source.max_batch = settings.max_batch;
+  if (!settings.preset.empty()) {
+    SHOAL_ASSIGN(source.preprocess, load_preset(config_folder() / "presets", settings.preset));
+  }
+  if (!settings.labels.empty()) {
+    SHOAL_ASSIGN(source.labels, fit::read_labels(settings.labels));
+  }
+  return {};
+}
+
+Result<std::vector<ModelSource>> sources_of(const Settings& settings) {
+  std::vector<std::string> models = settings.models;
+  if (models.empty() && settings.catalog.empty()) models.emplace_back(kDigitsModel);
+  SHOAL_ASSIGN(auto sources, parse_model_sources(models));
+  for (ModelSource& source : sources) SHOAL_TRY(complete(settings, source));
+  return sources;
+}
+
+Status take_place(const Settings& settings, const std::string& url, PlaceOptions& place) {
+  if (url.empty()) return {};
+  SHOAL_ASSIGN(place.server, remote_server(url, settings.remote_key, settings.remote_trust,
+                                           std::chrono::milliseconds(settings.remote_timeout_ms)));
+  return {};
+}
+
+// Prices are none unless they are given.
+Status take_places(const Settings& settings, ServerOptions& options) {
+  options.cloud.costs.dollars_per_second = 0;
+  options.worker.costs = {.round_trip_ms = 1, .bytes_per_second = 12.5e6, .speed = 1};
+  SHOAL_TRY(parse_costs("--cloud-costs", settings.cloud_costs, options.cloud.costs));
+  SHOAL_TRY(parse_costs("--worker-costs", settings.worker_costs, options.worker.costs));
+  SHOAL_TRY(take_place(settings, settings.cloud, options.cloud));
+  return take_place(settings, settings.worker, options.worker);
+}
+
+// The variants of all tasks in the catalog, as models and for the scheduler.
+Status take_tasks(const Settings& settings, Prepared& ready) {
+  if (settings.catalog.empty()) return {};
+  SHOAL_ASSIGN(const Allowed allowed, parse_budgets("--budget", settings.budgets));
+  return add_tasks(
+      settings.catalog, allowed, [&](ModelSource& source) { return complete(settings, source); },
+      ready.sources, ready.options.tasks);
+}
+
+// Lets networks be made for the classes that are seen, of the images that are given for that.
+Status take_makers(const Settings& settings, ServerOptions& options) {
+  if (settings.special_data.empty()) return {};
+  const auto folders = catalog::catalogs_in(settings.catalog);
+  if (folders.size() != 1) return invalid("--special-data is for a catalog of one task");
+  SpecialsOptions specials{.folder = folders[0], .how = {}, .device = [] {
+                             return make_device("cpu", {.cpu = {.threads = 1}});
+                           }};
+  specials.how.recipe.data = settings.special_data;
+  specials.how.recipe.format = settings.special_format;
+  specials.how.cache = cache_folder() / "features";
+  if (!settings.preset.empty()) {
+    SHOAL_ASSIGN(specials.how.recipe.preprocess,
+                 load_preset(config_folder() / "presets", settings.preset));
+  }
+  return add_specials_maker(specials, options);
+}
+
+// A line for each decision, at once: who looks on sees them.
+Status open_log(const std::string& path, ChooserOptions& tasks) {
+  if (path.empty()) return {};
+  const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "ae"), [](std::FILE* opened) {
+    if (opened != nullptr) std::fclose(opened);
+  });
+  if (file == nullptr) return invalid("cannot write " + path);
+  std::setvbuf(file.get(), nullptr, _IOLBF, BUFSIZ);
+  tasks.log = [file](const std::string& line) { std::fprintf(file.get(), "%s\n", line.c_str()); };
+  return {};
+}
+
+void warn_of_strangers(const Settings& settings, bool is_loopback) {
+  if (is_loopback) return;
+  if (settings.keys.empty()) {
+    settings.log("warning: others reach this server, and may use it: there are no --keys");
+  } else if (settings.tls_key.empty()) {
+    settings.log("warning: keys travel over the network in plain text: there is no --tls-cert");
+  }
+}
+
+Status read_trust(const Settings& settings, ServerOptions& options) {
+  if (!settings.keys.empty()) {
+    SHOAL_ASSIGN(options.keys, Keys::read(settings.keys));
+  }
+  if (settings.tls_certificates.empty() != settings.tls_key.empty()) {
+    return invalid("--tls-cert and --tls-key go together");
+  }
+  if (settings.tls_key.empty()) return {};
+  SHOAL_ASSIGN(options.tls.certificates, net::read_text(settings.tls_certificates));
+  SHOAL_ASSIGN(options.tls.key, net::read_secret(settings.tls_key));
+  return {};
+}
+
+Result<ServerOptions> server_options(const Settings& settings) {
+  ServerOptions options;
+  SHOAL_TRY(read_trust(settings, options));
+  SHOAL_ASSIGN(const net::Interface where, net::parse_interface(settings.listen));
+  const std::string& grpc = settings.grpc.empty() ? settings.listen : settings.grpc;
+  SHOAL_ASSIGN(const net::Interface grpc_where, net::parse_interface(grpc));
+  warn_of_strangers(settings, where.is_loopback && grpc_where.is_loopback);
+  options.listen = settings.listen;
+  options.grpc = settings.grpc;
+  options.max_connections = static_cast<size_t>(settings.max_connections);
+  options.limits.body_bytes = static_cast<uint64_t>(settings.max_body_mb) << 20;
+  options.max_bodies = 4 * options.limits.body_bytes;
+  options.engine.slots = static_cast<size_t>(settings.slots());
+  options.engine.max_waiting = static_cast<size_t>(settings.max_waiting);
+  options.engine.max_wait = std::chrono::milliseconds(settings.max_wait_ms);
+  options.engine.max_delay = std::chrono::microseconds(settings.max_delay_us);
+  options.version = settings.version;
+  options.api.triton_metrics = settings.triton_metrics;
+  options.api.any_name = !where.is_loopback || options.keys != nullptr;
+  return options;
+}
+
+Result<std::unique_ptr<Leadership>> leadership_of(const Settings& settings) {
+  if (settings.leader_store.empty()) return std::unique_ptr<Leadership>();
+  LeadershipOptions options;
+  SHOAL_ASSIGN(options.store, open_etcd(settings.leader_store, settings.leader_trust));
+  options.ttl = std::chrono::milliseconds(static_cast<int64_t>(1e3 * settings.ttl));
+  options.log = settings.log;
+  return std::make_unique<Leadership>(std::move(options));
+}
+
+}  // namespace
+
+int Settings::slots() const {
+  return threads > 0 ? threads : static_cast<int>(usable_cores().size());
+}
+
+Result<Prepared> prepare(const Settings& settings) {
+  Prepared ready;
+  SHOAL_ASSIGN(ready.sources, sources_of(settings));
+  SHOAL_ASSIGN(ready.options, server_options(settings));
+  SHOAL_TRY(take_tasks(settings, ready));
+  SHOAL_TRY(take_makers(settings, ready.options));
+  SHOAL_TRY(take_places(settings, ready.options));
+  SHOAL_TRY(open_log(settings.decision_log, ready.options.tasks));
+  SHOAL_ASSIGN(ready.leadership, leadership_of(settings));
+  if (ready.leadership) {
+    ready.options.leads = [leadership = ready.leadership.get()] { return leadership->leads(); };
+  }
+  return ready;
+}
+
+}  // namespace shoal::serve

@@ -1,0 +1,43 @@
+// int8 in two steps: what to do is chosen on a network for one example, and done to the same
+// network for any batch.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/shrink/compress/methods/methods.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::compress {
+
+// What becomes of the values and products of a network, by their names. A value.
+struct Int8Choice {
+  RangeRule values = RangeRule::kMse, weights = RangeRule::kMinMax;
+  std::map<std::string, Range> ranges = {};               // of values; others stay real
+  std::set<std::string> real = {};                        // products that stay so, by their output
+  std::map<std::string, std::vector<float>> shifts = {};  // of the biases of products
+  double noise = 0;  // of the answers, in [0, 1], on examples that showed neither ranges nor shifts
+};
+
+// Chooses as context.int8 says. Fails as examples and device do, with kInvalidArgument if there are
+// no examples, and with kUnsupported if there is no product to quantise.
+Result<Int8Choice> choose_int8(const Graph& network, const Context& context);
+
+// The quantised network. Fails as passes do. REQUIRES: the choice was made on the network, perhaps
+// for another batch.
+Result<Graph> quantized(const Graph& network, const Int8Choice& choice);
+
+// The same for a network that is to learn: weights and biases are f32 constants under the names
+// that they have in prepare(network), and the shifts are left out, because biases learn.
+Result<Graph> rounding(const Graph& network, const Int8Choice& choice);
+
+// What was chosen, a line each, for people.
+std::vector<std::string> notes_of(const Int8Choice& choice);
+
+}  // namespace shoal::compress
+
+#pragma GCC visibility pop

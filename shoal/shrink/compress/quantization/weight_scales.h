@@ -1,0 +1,37 @@
+// The steps of weights in bytes: w ~ scale[c] * q, q in [-127, 127], one scale per output channel
+// c.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "shoal/shrink/compress/analysis/histogram.h"
+#include "shoal/shrink/compress/analysis/product.h"
+
+namespace shoal::compress {
+
+inline constexpr float kMostWeight = 127;  // -128 is not used: the range is symmetric
+
+inline size_t channels_of(const WeightedProduct& product) {
+  return static_cast<size_t>(product.weights->shape()[product.channel_axis]);
+}
+
+// Calls f(index, output channel, weight).
+template <class F>
+void for_each_weight(const WeightedProduct& product, F f) {
+  const Shape& shape = product.weights->shape();
+  const auto inner = static_cast<size_t>(shape.count(product.channel_axis + 1, shape.rank()));
+  const size_t channels = channels_of(product);
+  const auto weights = product.weights->data<float>();
+  // The channel is the axis before `inner`, and begins again after the last.
+  for (size_t first = 0, channel = 0; first < weights.size(); first += inner) {
+    for (size_t i = first; i < first + inner; ++i) f(i, channel, weights[i]);
+    channel = channel + 1 == channels ? 0 : channel + 1;
+  }
+}
+
+// The scales by this rule, at which the product's bias fits into 32 bits where inputs have the
+// scale `x_scale`. All are normal numbers. Pure.
+std::vector<float> weight_scales(const WeightedProduct& product, float x_scale, RangeRule rule);
+
+}  // namespace shoal::compress

@@ -1,0 +1,74 @@
+// Groups: which parts of a network live and die together. A channel that a convolution makes is
+// also a channel of what follows it, an index of a bias and of a norm, and a slice of the weights
+// that read it; through a residual sum it is one of another convolution's channels too. None of
+// them can be removed alone.
+//
+//   SHOAL_ASSIGN(const Groups groups, find_groups(graph));
+//   const std::vector<double> worth = magnitudes(graph, groups);              // importance.h
+//   SHOAL_ASSIGN(const Graph smaller, remove(graph, groups, {3, 17}));        // remove.h
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::compress {
+
+// One index of one axis of a value; of a constant it is a slice of the weights.
+struct Cell {
+  ValueId value = kNoValue;
+  size_t axis = 0;
+  int64_t index = 0;
+
+  friend bool operator==(const Cell&, const Cell&) = default;
+};
+
+// The smallest part that can be removed: cells that go together.
+struct Unit {
+  std::vector<Cell> cells;  // by value, axis and index
+};
+
+// Units [begin, end) of Groups::units that are alike: they have equally many indices of the same
+// axes, as the channels of one layer have. At least two, of which one must stay: then no axis is
+// ever left without an index.
+struct Group {
+  size_t begin = 0, end = 0;
+  size_t size() const { return end - begin; }  // how many units there are
+};
+
+// An axis of weights that cannot lose all of its indices, or any.
+struct Refusal {
+  ValueId weights = kNoValue;
+  size_t axis = 0;
+  int64_t indices = 0;  // how many of them must stay
+  std::string reason;   // why the first of them must; names the node or the end of the network
+};
+
+// What of a graph can be removed, and what cannot.
+struct Groups {
+  std::vector<Unit> units;  // group by group
+  std::vector<Group> groups;
+  std::vector<Refusal> refused;
+};
+
+// Whether inputs and outputs of the graph keep their shapes. Without that, a graph may be a part of
+// a network.
+enum class Ends : uint8_t { kFixed, kFree };
+
+// All groups of a graph, in the order of its values. Found by asking every operator's `split`, so
+// an operator that has none is a barrier: what it touches is refused, not guessed. Fails with
+// kUnsupported for a quantised graph, and with kExhausted for one with more than kMostCells
+// indices. A pure function: any threads may call it at once.
+Result<Groups> find_groups(const Graph& graph, Ends ends = Ends::kFixed);
+
+inline constexpr size_t kMostCells = size_t{1} << 26;
+
+}  // namespace shoal::compress
+
+#pragma GCC visibility pop

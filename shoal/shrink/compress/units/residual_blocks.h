@@ -1,0 +1,33 @@
+// Residual blocks: parts of a network that can be left out, because what they compute is added to
+// what they read: y = x + f(x), both of one type. Without the block, y = x.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
+
+namespace shoal::compress {
+
+// A value.
+struct ResidualBlock {
+  ValueId input = kNoValue;   // x
+  ValueId branch = kNoValue;  // f(x)
+  ValueId output = kNoValue;  // y
+  std::vector<size_t> nodes;  // by number: those of f, then the sum
+  std::string weights;        // the first that f reads, for people
+};
+
+// All blocks of a graph, in the order of its nodes. What f computes is read by nobody else, and f
+// reads nothing but x and constants; it has a product. Blocks do not overlap but for nested ones. A
+// pure function: any threads may call it at once.
+std::vector<ResidualBlock> residual_blocks(const Graph& graph);
+
+// The graph without these blocks, by number. Fails with kInvalidArgument for a number that is none.
+// REQUIRES: `blocks` are those of the graph.
+Result<Graph> without_blocks(const Graph& graph, std::span<const ResidualBlock> blocks,
+                             std::span<const size_t> numbers);
+
+}  // namespace shoal::compress

@@ -1,0 +1,93 @@
+// Adds exits to a trained classifier, lets them learn, and calibrates when they answer.
+//
+//   exits::ExitsOptions options{.automatic = 2, .out = "multi.onnx"};
+//   options.recipe.data = "cifar10";
+//   options.recipe.format = "cifar";
+//   SHOAL_ASSIGN(const fit::JudgedData data, fit::open_judged_data(options.recipe));
+//   SHOAL_ASSIGN(const exits::ExitsResult result,
+//                exits::add_exits(*device, model, data, options));
+//   std::printf("%.2f %% with %.0f MACs\n", result.test.top1, result.test.mean_macs);
+//
+// First the exits learn, one after the other, and the rest of the network stays as it is: where
+// their features fit the feature cache, that takes seconds. Then, if it is asked for, the whole
+// network learns the joint loss, with batch norms that it may have lost when it was exported.
+// Thresholds are calibrated on examples that are held out from training; test examples judge the
+// result and choose nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/shrink/exits/learning/result.h"
+#include "shoal/shrink/exits/network/head_options.h"
+#include "shoal/train/run/loop/training_loop.h"
+#include "shoal/train/run/setup/training_data.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::exits {
+
+// A value.
+struct ExitsOptions {
+  std::vector<std::string> at = {};  // values of the network; empty: chosen, `automatic` of them
+  size_t automatic = 2;              // at even shares of the multiply-accumulates
+  HeadOptions head = {};             // what an exit consists of
+  // How the exits learn: epochs, batch, seed, rate, loss, augmentation, share to hold out. Of the
+  // loss, `distill` is about the answers of the network as it was given. Files, model, teacher,
+  // patience and frozen weights in it are not read.
+  fit::TrainingOptions recipe = {};
+  int64_t joint_epochs = 0;  // of the whole network, after the exits have learned alone
+  float joint_rate = 0;      // 0: that of the recipe
+  // In these, convolutions that come without batch norms have some
+  // (shrink/compress/refit/restore_norms.h), which are folded into them again before anything is
+  // judged.
+  bool norms = true;
+  // How much the loss of each exit counts in these, that of the last classifier last; empty: 1.
+  std::vector<float> joint_weights = {};
+  float self_distill = 0;  // in these: the share of an exit's loss that the last classifier teaches
+  WantedPrecision wanted = {};  // of each exit, which its threshold follows from
+  // In place of a precision: points of accuracy that exits may lose against the last classifier on
+  // other examples, at the risk in `wanted` (drop_calibration.h).
+  std::optional<double> max_drop = {};
+  std::filesystem::path out = {};  // the network with its exits as ONNX; empty: none
+  // A folder for the stages as files of their own, stage1.onnx and so on; empty: none.
+  std::filesystem::path stages = {};
+};
+
+// Fails with kInvalidArgument if options contradict each other or have no meaning.
+Status check(const ExitsOptions& options);
+
+// The state of a run after a step.
+struct ExitsStep {
+  std::string_view network;  // "exit 1", "all exits"
+  const fit::StepReport& step;
+};
+
+// All are optional, and called on the thread that trains.
+struct ExitsCallbacks {
+  std::function<void(const ExitsStep&)> on_step = {};
+  std::function<void(const std::string&)> on_note = {};  // a line for the user
+  // Set by any thread or signal handler to end after the present step.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+// See the head of this file. Blocks until the run is over, and writes files last. Fails as
+// check(options), the model, the data and the device do; with kInvalidArgument for a model that was
+// never trained, that is no classifier of one input and one output or does not have the values that
+// `at` names; with kUnsupported for a quantised one; with kCancelled if the callbacks say so. The
+// result can be reproduced bit by bit if the device chooses its kernels by estimate.
+Result<ExitsResult> add_exits(Device& device, const Model& model, const fit::JudgedData& data,
+                              const ExitsOptions& options, const ExitsCallbacks& callbacks = {});
+
+}  // namespace shoal::exits
+
+#pragma GCC visibility pop

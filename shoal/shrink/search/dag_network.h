@@ -1,0 +1,75 @@
+// Network: a classifier of images whose layers are wired as a DAG (hadidi 10.3).
+//
+// The source is a 3 x 3 convolution and a norm. An inner vertex is the sum of its inputs, ReLU, a
+// 3 x 3 convolution, separable or plain, and a norm. The sink is the sum of its inputs, ReLU, the
+// mean over the image and a fully connected layer. The thesis weighs each input of a sum by a
+// number that is learned; here the norm of each vertex has such a number for each channel.
+//
+// Stages without barriers: any vertex may, by itself, halve the rows and columns and double the
+// channels. Its level is the number of times that this was done on the way to it,
+//
+//   level(v) = max over predecessors of level + (1 if v is staged), 0 at the source,
+//
+// and its channels are round(width 2^level). An input of a lower level than the highest of a sum
+// passes a scaling block: max-pools down to the smaller image, and a 1 x 1 convolution up to the
+// larger number of channels. No vertex waits for all others, however many levels there are.
+//
+// MACs grow with the width. It is chosen on a grid of 1/8 such that the MACs are nearest to the
+// budget.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/plan/plan.h"
+#include "shoal/shrink/search/dag.h"
+#include "shoal/shrink/search/dag_schedule.h"
+
+namespace shoal::concurrent {
+
+// When a vertex below the highest level is staged.
+enum class Staging : uint8_t {
+  kProbabilistic,  // with probability 1/2
+  kGreedy,         // always
+};
+
+enum class Block : uint8_t { kSeparable, kPlain };
+
+struct NetworkOptions {
+  int64_t macs = 20'000'000;  // the budget, for one image
+  int64_t classes = 10;
+  int64_t size = 32;     // rows and columns of images
+  int64_t channels = 3;  // of images
+  int64_t batch = 1;
+  int levels = 3;  // 1: uniform channels
+  Staging staging = Staging::kProbabilistic;
+  Block block = Block::kSeparable;
+  uint64_t seed = 1;  // of weights and of what is staged
+};
+
+// How far the MACs of a network may be from the budget.
+inline constexpr double kBudgetTolerance = 0.05;
+
+struct Network {
+  Graph graph;
+  Dag dag;
+  std::vector<plan::NodeRange> nodes;  // of the graph, by vertex; together they are all
+  std::vector<int> level;              // by vertex; the sink's is that of its largest input
+  double width = 0;
+  int64_t macs = 0;  // for one image
+};
+
+// kInvalidArgument for options out of range, and where no width is within the tolerance, as for a
+// budget that the narrowest network exceeds, or where most vertices have fewer than 20 channels.
+Result<Network> make_network(const Dag& dag, const NetworkOptions& options);
+
+// The costs of its vertices.
+Workload workload_of(const Network& network);
+
+// The network over units as the schedule places its vertices: worker u computes what is placed on
+// unit u. Workers go through their vertices by number.
+plan::Plan plan_of(const Network& network, const Schedule& schedule, size_t units);
+
+}  // namespace shoal::concurrent

@@ -1,0 +1,106 @@
+// TensorCodec: how the gradient of one weight travels. GradientCodec has one for each weight.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "shoal/base/math/random.h"
+#include "shoal/base/status.h"
+#include "shoal/model/tensor/tensor.h"
+#include "shoal/train/distributed/codec/codec_options.h"
+
+namespace shoal::learn {
+
+// Elements of a gradient are at most this large: sums of their squares are then finite in f32.
+inline constexpr float kLargestGradient = 1e12f;
+// What a decoded element may be: an error that is carried along may be larger than a gradient.
+inline constexpr float kLargestDecoded = 1e30f;
+
+// Groups of elements that have scales of their own: one per filter or row, which are the first
+// axis; a vector is one group.
+struct Groups {
+  size_t count = 1, size = 0;  // how many, and the elements of each
+};
+Groups groups_of(const Shape& shape);
+
+// What one encoding draws from, and memory for it.
+struct Workspace {
+  RandomStream random{0, 0};
+  std::vector<uint8_t> codes = {};  // a byte per element
+};
+
+// The size of what it writes depends on the shape alone. Not thread-safe.
+class TensorCodec {
+ public:
+  virtual ~TensorCodec() = default;
+  virtual size_t bytes() const = 0;
+  // Whether encode() has an error that it carries along.
+  virtual bool has_error() const { return false; }
+  // Encodes the gradient, plus the error where it has one; the error becomes what the receiver will
+  // lack. REQUIRES: elements of the gradient are within kLargestGradient; `to` has bytes().
+  virtual void encode(std::span<const float> gradient, std::span<float> error, Workspace& workspace,
+                      std::span<std::byte> to) = 0;
+  // kCorrupt for bytes that no encoder writes. What is decoded is finite. The same bytes give the
+  // same floats on every processor. REQUIRES: `from` has bytes().
+  virtual Status decode(std::span<const std::byte> from, Workspace& workspace,
+                        std::span<float> to) = 0;
+  // Further tensors that it keeps from step to step, by role. They share memory with it.
+  virtual std::vector<std::pair<std::string, Tensor>> memories() const { return {}; }
+};
+
+// For a weight of this shape, the `number`th of the network.
+std::unique_ptr<TensorCodec> make_tensor_codec(const CodecOptions& options, const Shape& shape,
+                                               uint64_t number);
+
+// The parts of which that consists; each is in the file of its name.
+std::unique_ptr<TensorCodec> make_f32_codec(const Shape& shape);
+std::unique_ptr<TensorCodec> make_f16_codec(const Shape& shape);
+std::unique_ptr<TensorCodec> make_int8_codec(const Shape& shape);
+std::unique_ptr<TensorCodec> make_sign_codec(const Shape& shape);
+std::unique_ptr<TensorCodec> make_terngrad_codec(const Shape& shape);
+std::unique_ptr<TensorCodec> make_qsgd_codec(const Shape& shape, int bits);
+std::unique_ptr<TensorCodec> make_power_codec(const Shape& shape, size_t rank, RandomStream random);
+std::unique_ptr<TensorCodec> make_drive_codec(const Shape& shape);
+std::unique_ptr<TensorCodec> make_top_codec(const Shape& shape, double density, float momentum);
+
+Status corrupt_gradient();
+
+// Scalars among bytes, which need not be aligned.
+class ByteWriter {
+ public:
+  explicit ByteWriter(std::span<std::byte> to) : to_(to) {}
+  std::byte* take(size_t bytes) {
+    SHOAL_CHECK(bytes <= to_.size());
+    std::byte* const at = to_.data();
+    to_ = to_.subspan(bytes);
+    return at;
+  }
+  void put(float x) { std::memcpy(take(sizeof(x)), &x, sizeof(x)); }
+
+ private:
+  std::span<std::byte> to_;
+};
+
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> from) : from_(from) {}
+  const std::byte* take(size_t bytes) {
+    SHOAL_CHECK(bytes <= from_.size());
+    const std::byte* const at = from_.data();
+    from_ = from_.subspan(bytes);
+    return at;
+  }
+  float get() {
+    float x;
+    std::memcpy(&x, take(sizeof(x)), sizeof(x));
+    return x;
+  }
+
+ private:
+  std::span<const std::byte> from_;
+};
+
+}  // namespace shoal::learn

@@ -1,0 +1,104 @@
+// StepCodec: what one message of a step consists of. Gradients go through their codec; statistics
+// of norms, which are few, travel as f32, in steps that need them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shoal/train/distributed/codec/gradient_codec.h"
+
+namespace shoal::learn {
+
+// The tensors of a step, gradients first.
+struct StepTypes {
+  std::vector<TensorType> gradients, statistics;
+};
+
+// What becomes of the running statistics r of norms in a step whose batch has the statistics s.
+// Training does not read them, so that they need not be sent in every step:
+//
+//   follows    r = m r + (1 - m) s, as the norm says              sent
+//   skips      r stays as it is                                   not sent
+//   averages   r is the mean of s and of the `before` steps before, whatever it was before these
+class StatisticsUse {
+ public:
+  static StatisticsUse follows() { return StatisticsUse(kFollows); }
+  static StatisticsUse skips() { return StatisticsUse(kSkips); }
+  static StatisticsUse averages(int64_t before) { return StatisticsUse(before); }
+  // As a message has it; nothing for a number that none has.
+  static std::optional<StatisticsUse> from_number(int64_t number) {
+    if (number < kFollows) return std::nullopt;
+    return StatisticsUse(number);
+  }
+  int64_t number() const { return number_; }
+
+  bool is_sent() const { return number_ != kSkips; }
+  std::optional<int64_t> averaged_before() const {
+    return number_ >= 0 ? std::optional(number_) : std::nullopt;
+  }
+
+ private:
+  static constexpr int64_t kFollows = -2, kSkips = -1;
+  explicit StatisticsUse(int64_t number) : number_(number) {}
+
+  int64_t number_;
+};
+
+// How the sum of what replicas learned in local steps is followed: by Nesterov momentum.
+struct OuterRule {
+  float rate = 0;  // 0: there are no local steps, and the trainer's own rule follows the gradient
+  float momentum = 0;
+
+  friend bool operator==(const OuterRule&, const OuterRule&) = default;
+};
+
+// How the micro-batches of a step are shared and sent.
+struct ExchangeOptions {
+  CodecOptions codec = {};
+  int levels = 3;  // a step has 2^levels micro-batches
+  // More than 1: replicas exchange what they learned after so many steps of their own.
+  int64_t local_steps = 1;
+  OuterRule outer = {};  // where there are local steps
+
+  int64_t micro_batches() const { return int64_t{1} << levels; }
+};
+
+// Not thread-safe.
+class StepCodec {
+ public:
+  // Fails as GradientCodec::create().
+  static Result<StepCodec> create(const CodecOptions& options, StepTypes types);
+
+  // Whether decode() gives back what encode() was given, bit by bit.
+  bool is_exact() const { return gradients_.options().kind == CodecKind::kF32; }
+  // Of a message, with the statistics or without.
+  size_t bytes(bool with_statistics = true) const {
+    return gradients_.bytes() + (with_statistics ? statistics_.bytes() : 0);
+  }
+  // Appends bytes() to the message. Fails as GradientCodec::encode().
+  Status encode(std::span<const Tensor> tensors, std::vector<std::byte>& message,
+                bool with_statistics = true);
+  // kCorrupt for a message of another size, or that no encode() has written. Statistics are zero
+  // where they are not in it.
+  Result<std::vector<Tensor>> decode(std::span<const std::byte> message,
+                                     bool with_statistics = true);
+  // Adds gradients that were decoded to what is sent next: their message came too late.
+  Status carry(std::span<const Tensor> tensors);
+
+  // The state is that of the gradients' codec.
+  const GradientCodec& gradients() const { return gradients_; }
+  GradientCodec& gradients() { return gradients_; }
+
+ private:
+  StepCodec(GradientCodec gradients, GradientCodec statistics, StepTypes types)
+      : gradients_(std::move(gradients)),
+        statistics_(std::move(statistics)),
+        types_(std::move(types)) {}
+
+  GradientCodec gradients_, statistics_;
+  StepTypes types_;
+};
+
+}  // namespace shoal::learn

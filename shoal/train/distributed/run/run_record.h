@@ -1,0 +1,114 @@
+// RunRecord: a training run for people. Who computed how much and when, who was lost, what was
+// learned until then. It has a few hundred moments however many steps the run has: two that follow
+// each other become one, their mean, whenever there are too many.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shoal/plan/profile.h"
+#include "shoal/train/distributed/hub/device_table.h"
+#include "shoal/train/distributed/hub/hub.h"
+
+namespace shoal::learn {
+
+// Times are those of the workers' world where that is emulated. Steps are counted from 1, local
+// ones too.
+struct RunRecord {
+  struct Device {
+    std::string name = {};  // as the worker says
+    plan::LinkProfile link = {};
+    DeviceRow row = {};
+  };
+  // A few steps, or one: their means.
+  struct Moment {
+    int64_t step = 0;    // the last of them
+    double seconds = 0;  // when that ended, since the first began
+    double loss = 0;
+    double step_seconds = 0;
+    // Of a step, per worker, in the direction that has more; no number: not known.
+    double bytes = 0;
+    std::map<int, double> shares = {};  // of the examples, by worker; one that is not here: 0
+  };
+  struct Event {
+    enum class Kind : uint8_t { kLost, kJoined };
+    Kind kind = Kind::kLost;
+    int worker = 0;
+    int64_t step = 0;    // that was computed then
+    double seconds = 0;  // as in Moment
+  };
+  // On held-out examples.
+  struct Accuracy {
+    int64_t step = 0;
+    double seconds = 0;
+    double top1 = 0;  // per cent
+  };
+
+  int64_t steps = 0;                   // to be done
+  std::map<int, Device> devices = {};  // by worker
+  std::vector<Moment> moments = {};
+  std::vector<Event> events = {};  // the first thousand
+  std::vector<Accuracy> accuracies = {};
+  int64_t batch = 0;          // examples of a step
+  int64_t micro_batches = 1;  // of which it consists
+  int64_t local_steps = 1;
+  std::string codec = {};
+  double step_seconds = 0;       // the median, without the first
+  double predicted_seconds = 0;  // of a step
+  double single_seconds = 0;     // of a step of the fastest worker alone
+  double bytes = 0;              // as in Moment, the mean without the first step
+};
+
+// What a step was, in the hub's time.
+struct StepFacts {
+  int64_t step = 0;  // from 0, of those between two exchanges
+  double loss = 0;
+  double seconds = 0;
+  double sent_bytes = 0, received_bytes = 0;  // of all workers together; no number: not known
+};
+
+// Makes a record of what a hub says. Not thread-safe.
+class RunRecorder {
+ public:
+  static constexpr size_t kMostMoments = 256, kMostEvents = 1000;
+
+  // `about` has devices, batch, micro-batches and local steps. `dilation`: seconds of the hub's
+  // time for each second of the workers'. REQUIRES: they are above 0.
+  explicit RunRecorder(RunRecord about = {}, double dilation = 1)
+      : record_(std::move(about)), dilation_(dilation) {}
+
+  // The first step begins. Later calls do nothing.
+  void begin(Hub::Time now);
+  void end_step(const StepFacts& step, const DeviceTable& devices, Hub::Time now);
+  // A worker was lost, or is there again, while this step was computed.
+  void update(int64_t step, const DeviceTable& devices, Hub::Time now);
+
+  double seconds_at(Hub::Time now) const;  // since begin()
+  RunRecord record() const;
+  // The same, perhaps without the last few steps.
+  const RunRecord& so_far() const { return record_; }
+
+ private:
+  void add(const RunRecord::Moment& moment);
+  void add_event(const RunRecord::Event& event);
+
+  RunRecord record_;
+  double dilation_;
+  std::optional<Hub::Time> begun_;
+  size_t stride_ = 1;                       // steps of a moment
+  std::vector<RunRecord::Moment> pending_;  // of the next moment
+};
+
+// As measured; 0: not yet.
+double examples_per_second(const RunRecord& record, const DeviceRow& row);
+
+// A row of a table of devices: name, share of the examples, examples per second, link, lag, share
+// of its steps that ended without it, state. Names may have any characters.
+std::vector<std::string> device_header();
+std::vector<std::string> device_cells(const RunRecord& record, const RunRecord::Device& device);
+
+}  // namespace shoal::learn

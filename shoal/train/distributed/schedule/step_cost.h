@@ -1,0 +1,63 @@
+// The time of a training step on several devices, predicted from measured profiles. A pure
+// function: it runs the step in virtual time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shoal/plan/profile.h"
+#include "shoal/train/distributed/codec/codec_options.h"
+
+namespace shoal::learn {
+
+// A device as it was measured. A table and not a rate: small batches are slower per sample.
+struct TrainingDevice {
+  std::string name;
+  // Samples and the seconds of a step with them, ascending; between them a line, beyond the last in
+  // proportion, below the first the same slope as to zero. REQUIRES: not empty, above 0.
+  std::vector<std::pair<int64_t, double>> times;
+  double codec_bytes_per_second = 4e9;  // of f32, encoded or decoded
+  plan::LinkProfile link = {};
+
+  double seconds_of(int64_t samples) const;
+};
+
+struct TrainingSite {
+  std::vector<TrainingDevice> workers;
+  plan::LinkProfile hub = {};
+  double hub_codec_bytes_per_second = 4e9;
+  // A broadcast reaches all workers at this share of the rate to one; 0: the medium has none.
+  double broadcast_rate = 0;
+  bool overlaps = true;  // gradients of the last layers are sent while others are computed
+  // The hub sends to one worker after the other, and each begins when it has the merged step, not
+  // with the last. A step is then the time from one merge to the next.
+  bool staggers = false;
+};
+
+struct TrainingJob {
+  int64_t batch = 128;             // samples of a step
+  int64_t unit = 1;                // samples of a micro-batch, of which shares consist
+  double gradient_bytes = 0;       // as f32
+  double backward_share = 2. / 3;  // of the time of a step
+  // Codecs that may be used, and the bytes of a message by each.
+  std::map<CodecKind, double> messages = {};
+  int64_t most_local_steps = 1;  // between two exchanges; more than 1 learns other weights
+  bool may_keep_awake = true;
+};
+
+struct TrainingPlan {
+  std::vector<int64_t> shares;  // samples of each worker
+  CodecKind codec = CodecKind::kF32;
+  int64_t local_steps = 1;
+  bool keeps_awake = false;
+  bool broadcasts = false;
+};
+
+// Seconds of a step by this plan. One worker alone exchanges nothing. REQUIRES: the plan is for
+// this site and job; a share is not 0.
+double predict_step(const TrainingSite& site, const TrainingJob& job, const TrainingPlan& plan);
+
+}  // namespace shoal::learn

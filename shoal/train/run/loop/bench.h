@@ -1,0 +1,81 @@
+// How fast a model runs or learns on a device: what is measured, and what is known of it.
+//
+//   SHOAL_ASSIGN(const fit::BenchWork work, fit::work_of(session, inputs, device));
+//   SHOAL_ASSIGN(const auto times, time_runs(seconds, [&] { return session.run(inputs).status();
+//   })); print(fit::facts_of({.model = name, .work = work}, times));
+#pragma once
+
+#include <functional>
+#include <istream>
+#include <memory>
+#include <string>
+
+#include "shoal/base/text/facts.h"
+#include "shoal/base/timing/closed_loop.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/session/session.h"
+#include "shoal/train/step/trainer/trainer.h"
+
+namespace shoal::fit {
+
+// What a run takes.
+struct BenchWork {
+  double macs = 0;             // of a run; 0: not counted
+  Json json = Json::object();  // what else is known
+};
+// Of a model. Runs it some times. Fails as the session and the device do.
+Result<BenchWork> work_of(Session& session, const Session::Tensors& inputs, Device& device);
+
+// What is known of a bench before it measures.
+struct BenchFacts {
+  std::string model;
+  DeviceInfo device = {};
+  double open_ms = 0, first_ms = 0;  // until all was ready, and until the first answer
+  BenchWork work = {};
+};
+Facts facts_of(const BenchFacts& known, const LatencyRecorder& times);
+
+// The same of several clients that share a session.
+Facts facts_of(const std::string& model, const DeviceInfo& device, size_t clients,
+               const LoadReport& load);
+
+// How much longer half of the runs took than the fastest tenth, as a share: what other programs and
+// changing clocks add to times.
+double noise_of(const LatencyRecorder& times);
+// What a person should know of that, in one line; empty where there is little noise.
+std::string warning_of(const LatencyRecorder& times);
+
+// Lets several engines be measured in turns: one turn per line, which says how many seconds, until
+// the lines end. What is no number is 0 seconds, and no turn takes longer than an hour. The first
+// run of a turn finds the caches full of another engine's data, so that it is not measured. Fails
+// as soon as `run` or `measure`, which gets the seconds, does.
+Status take_turns(std::istream& lines, const std::function<Status()>& run,
+                  const std::function<Status(double seconds)>& measure);
+
+// Steps on noise, with a rate that leaves the weights nearly where they are. Not thread-safe.
+class TrainingBench {
+ public:
+  struct Options {
+    int64_t memory_bytes = 0;  // of all values of a step; 0: any
+    bool bf16 = false;         // activations in half the memory
+    bool update_on_device = false;
+  };
+  // Of batches of which the network is a graph for. Fails as Trainer::create(). REQUIRES: `device`
+  // outlives it.
+  static Result<TrainingBench> create(Device& device, Graph network, const Options& options);
+  static constexpr int64_t kUsualBatch = 64;
+
+  Status step() { return trainer_->step(images_, std::span(&labels_, 1)).status(); }
+  Result<BenchWork> work() const;
+
+ private:
+  TrainingBench() = default;
+
+  Device* device_ = nullptr;
+  Graph network_;
+  train::TrainerOptions options_;
+  std::unique_ptr<train::Trainer> trainer_;
+  Tensor images_, labels_;
+};
+
+}  // namespace shoal::fit

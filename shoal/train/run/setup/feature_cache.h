@@ -1,0 +1,33 @@
+// The feature cache: what the frozen part of a network makes of the examples, computed once and
+// kept, so that training goes through the head of the network alone.
+//
+// It equals training without it only while images are the same in every epoch; TrainingLoop
+// decides that.
+#pragma once
+
+#include <memory>
+
+#include "shoal/base/status.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/train/data/batches.h"
+
+namespace shoal::fit {
+
+// The memory that the features of so many examples take.
+size_t feature_bytes(const Graph& body, size_t examples);
+
+// The features of examples, in their order.
+struct Features {
+  Tensor values;  // [examples, ...]
+  Tensor labels;  // i64 [examples]
+};
+
+// The features of a data set of so many examples, all in memory. REQUIRES: `batches` go through the
+// data set once, in order, and fit `body`, which has one output with the batch as its first axis.
+Result<Features> compute_features(Executable& body, const Batches& batches, size_t examples);
+
+// The data set with features [1, ...] in the place of images. REQUIRES: they are those of `data`,
+// which outlives the result.
+std::shared_ptr<const Dataset> features_as_data(const Dataset& data, Features features);
+
+}  // namespace shoal::fit

@@ -1,0 +1,54 @@
+// Networks for training: a model bound to a batch size, changed as the options say, and written to
+// a file with the weights it learned.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+
+#include "shoal/base/status.h"
+#include "shoal/engine/session/model.h"
+#include "shoal/engine/session/session.h"
+#include "shoal/model/onnx/export/export.h"
+#include "shoal/train/data/batches.h"
+#include "shoal/train/run/setup/training_options.h"
+
+namespace shoal::fit {
+
+// A model for batches of this size. A file that declares another size is rebuilt for it, unless a
+// constant in it, such as the target of a Reshape, knows the batch.
+Result<LoadedGraph> load_for_batch(const Model& model, int64_t batch);
+// A session on it; for batch 0, on the model as it is. REQUIRES: `device` outlives the session.
+Result<Session> session_for_batch(const Model& model, int64_t batch, Device& device,
+                                  const SessionOptions& options = {});
+
+// The network to train: `model` with fresh weights or another last layer, if the options say so.
+// Fails with kInvalidArgument if it has more than one input or output.
+Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& options,
+                                     int64_t batch);
+
+// A network for batches of any size.
+using NetworkForBatch = std::function<Result<LoadedGraph>(int64_t batch)>;
+
+// Writes a network as ONNX: for batches of any size if the network allows it, else for one image.
+Status export_network(const NetworkForBatch& network, const std::filesystem::path& path,
+                      const onnx::Properties& properties = {},
+                      onnx::Style style = onnx::Style::kReadable);
+
+// Writes the network to train with these weights to options.out.
+Status export_network(const Model& model, const TrainingOptions& options,
+                      const std::map<std::string, Tensor>& weights);
+
+// How an image becomes an input of the network, and how many classes the network scores. REQUIRES:
+// it has one input and one output [batch, classes].
+Batches::Prepare images_for(const Graph& network, const Preprocess& how);
+int64_t classes_of(const Graph& network);
+
+// The network up to the scores of its classes, without a Softmax after them, and with these values
+// as further outputs.
+Result<Graph> up_to_scores(const Graph& network, std::span<const ValueId> others = {});
+
+}  // namespace shoal::fit

@@ -1,0 +1,74 @@
+// Server: adds the masked vectors of a round, and takes the masks away with what the clients
+// reveal. See client.h.
+//
+// It has no I/O and no clock: messages come in, and who calls it decides when it waits no longer
+// for those that are missing and closes a phase. A message that is refused changes nothing; its
+// sender counts as dropped out unless another one of it is taken. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/train/secure_sum/messages.h"
+#include "shoal/train/secure_sum/round_options.h"
+#include "shoal/train/secure_sum/shamir.h"
+
+namespace shoal::secure_sum {
+
+struct Sum {
+  std::vector<uint32_t> elements;  // modulo 2^bits
+  std::vector<uint32_t> clients;   // whose vectors are in it, in order
+};
+
+class Server {
+ public:
+  // `seed` decides who is whose neighbour. Fails as check(options) does.
+  static Result<Server> create(const RoundOptions& options, const Secret& seed);
+
+  // Each fails with kCorrupt for a client that has no part in the phase, for a second message of
+  // one, for keys of low order, and for contents of other sizes than asked for.
+  Status receive(const Advertisement& message);
+  Status receive(SharedSecrets message);
+  Status receive(const MaskedVector& message);
+  Status receive(UnmaskAnswer message);
+
+  // Each ends a phase and gives the messages for the clients that are left. Fails with kUnavailable
+  // if these are too few; the round is then over.
+  Result<std::map<uint32_t, NeighbourKeys>> close_advertising();
+  Result<std::map<uint32_t, Delivery>> close_sharing();
+  Result<std::map<uint32_t, UnmaskRequest>> close_masking();
+  // kUnavailable where too few revealed a secret, kCorrupt where what they revealed is not what its
+  // owner has shared.
+  Result<Sum> finish();
+
+ private:
+  enum class Phase { kAdvertising, kSharing, kMasking, kUnmasking, kOver };
+  struct Member {
+    Advertisement keys = {};
+    std::vector<uint32_t> neighbours = {};  // in order; the shares of neighbour i are at x = i + 1
+    SharedSecrets shared = {};
+    bool has_shared = false, has_masked = false;
+    UnmaskRequest request = {};
+    bool has_answered = false;
+    // What neighbours revealed of this one: its self mask, or its mask key if it dropped out.
+    std::vector<Share> revealed = {};
+  };
+
+  explicit Server(const RoundOptions& options, const Secret& seed)
+      : options_(options), seed_(seed) {}
+  Result<Member*> member_in(Phase phase, uint32_t client);
+  Status end(Phase phase, Phase next, size_t left);
+  void make_neighbours();
+  Result<Secret> secret_of(uint32_t client, const Member& member) const;
+  Status take_pairwise_masks_away(uint32_t client, const Member& member, const Secret& mask_secret);
+
+  RoundOptions options_;
+  Secret seed_;
+  Phase phase_ = Phase::kAdvertising;
+  std::map<uint32_t, Member> members_;
+  std::vector<uint32_t> sum_;
+};
+
+}  // namespace shoal::secure_sum

@@ -1,0 +1,51 @@
+#include "shoal/video/faces/recognition/recent_faces.h"
+
+#include <algorithm>
+
+namespace shoal::faces {
+
+std::optional<Match> RecentFaces::match(size_t exit, std::span<const float> face, double threshold,
+                                        const std::string& except) const {
+  std::optional<Match> best;
+  for (const Person& one : people_) {
+    if (one.means.size() <= exit || one.means[exit].size() != face.size()) continue;
+    if (!except.empty() && one.name == except) continue;
+    const double away = distance(one.means[exit], face);
+    if (!(away <= threshold) || (best && away >= best->distance)) continue;
+    best = Match{one.name, away};
+    if (options_.first_match) break;
+  }
+  return best;
+}
+
+void RecentFaces::update(const std::string& person, std::span<const Embedding> faces) {
+  if (options_.most == 0) return;
+  auto at = std::ranges::find(people_, person, &Person::name);
+  if (at == people_.end()) {
+    if (people_.size() >= options_.most) {
+      people_.erase(std::ranges::min_element(people_, {}, &Person::seen));
+    }
+    at = people_.insert(people_.end(), Person{.name = person, .means = {}});
+  }
+  at->seen = ++now_;
+  for (size_t i = 0; i < faces.size(); ++i) {
+    if (i == at->means.size()) {
+      at->means.push_back(faces[i]);
+    } else if (at->means[i].size() != faces[i].size()) {
+      at->means[i] = faces[i];
+    } else {
+      move_mean(at->means[i], faces[i], options_.alpha);
+    }
+  }
+}
+
+bool RecentFaces::forget(const std::string& person) {
+  return std::erase_if(people_, [&](const Person& one) { return one.name == person; }) > 0;
+}
+
+const Embedding* RecentFaces::mean(const std::string& person, size_t exit) const {
+  const auto at = std::ranges::find(people_, person, &Person::name);
+  return at == people_.end() || at->means.size() <= exit ? nullptr : &at->means[exit];
+}
+
+}  // namespace shoal::faces

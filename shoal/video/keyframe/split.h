@@ -1,0 +1,47 @@
+// A network as two: a heavy part that computes features, and a light one that does its task with
+// them (Deep Feature Flow, mao 4.2). Features of a key frame can then stand, warped, for those of
+// the frames after it.
+//
+//   SHOAL_ASSIGN(const auto at, keyframe::find_cut(network));
+//   SHOAL_ASSIGN(const keyframe::SplitNetwork split, keyframe::split_at(network, at));
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::keyframe {
+
+// Both parts of a network. A value.
+struct SplitNetwork {
+  Graph features = {};  // the network's inputs; outputs: the values at which it was split
+  Graph task = {};      // inputs: these values, in the same order; the network's outputs
+  int64_t features_macs = 0, task_macs = 0;  // multiply-accumulates of a run
+};
+
+// Splits a network at values of it. kInvalidArgument if an output needs an input of the network
+// other than through these values, or if no output needs one of them. What depends on no input may
+// be computed by both parts.
+Result<SplitNetwork> split_at(const Graph& network, std::span<const ValueId> at);
+
+// Which cut to look for. A value.
+struct CutOptions {
+  double task_share = 0.2;  // of the multiply-accumulates, at most, in the second part
+  size_t most_values = 3;   // at which it is split: detectors have features of several strides
+};
+
+// The first place, in the order of nodes, at which a network can be split so that the second part
+// is light enough and all features are images, f32 [n, c, h, w] of more than one pixel; if none is
+// light enough, the place with the lightest second part. A later place saves more, an earlier one
+// leaves more of the network to see what warping did. kUnsupported where there is no such place.
+Result<std::vector<ValueId>> find_cut(const Graph& network, const CutOptions& options = {});
+
+}  // namespace shoal::keyframe
+
+#pragma GCC visibility pop

@@ -1,0 +1,45 @@
+// Video source: frames of a file, a camera or a URL, decoded by a process of its own.
+//
+// The decoder (shoal-decode, apps/decode) writes frames to a pipe, and a thread reads them. Of a
+// file no frame is lost: the decoder waits until there is room. Of a live stream the newest frame
+// is kept, and older ones that nobody took are dropped. A decoder that dies, stalls or writes what
+// is no frame is ended: a file ends with that failure, a live stream is connected to again.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "shoal/base/status.h"
+#include "shoal/video/watch/frames/frame_source.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::watch {
+
+// How to read a video. A value.
+struct VideoOptions {
+  std::filesystem::path decoder = {};        // empty: find_decoder()
+  std::chrono::milliseconds timeout{10000};  // without a frame, until a decoder has stalled
+  std::chrono::milliseconds first_pause{500}, longest_pause{10000};  // before connecting again
+  const std::atomic<bool>* cancel = nullptr;  // set: next() says at once that it is over
+  bool motion = false;  // frames have the motion that the codec has found, where it has any
+};
+
+// Where a program of this name is: beside this one, or where packages put it. Empty if it is not
+// there.
+std::filesystem::path find_program(const std::string& name);
+// Where shoal-decode is: beside this program, or where packages put it. Empty if it is not there.
+std::filesystem::path find_decoder();
+
+// A video. What is wrong with it, next() says. kUnsupported without a decoder. A live stream that
+// never had a frame ends with its failure; one that had goes on, with a failure from next() for
+// each time it was lost.
+Result<std::unique_ptr<FrameSource>> open_video(const std::string& source,
+                                                const VideoOptions& options = {});
+
+}  // namespace shoal::watch
+
+#pragma GCC visibility pop

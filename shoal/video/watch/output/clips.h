@@ -1,0 +1,72 @@
+// Clips: the frames around events, each event's in a video of its own, or in one where events
+// follow each other closely. A frame is in one clip at most.
+//
+// The frames of the last seconds are kept in memory, as many as a limit in bytes allows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "shoal/base/status.h"
+#include "shoal/model/tensor/tensor.h"
+#include "shoal/video/watch/output/frame_writer.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::watch {
+
+// How much around an event. A value.
+struct ClipOptions {
+  double before = 3, after = 5;  // seconds
+  double longest = 60;  // seconds after the first event; the next event begins another clip
+  size_t most_bytes = size_t{64} << 20;  // of frames before an event
+};
+
+// Of one stream. Thread-compatible.
+class ClipRecorder {
+ public:
+  // Makes a writer for a file.
+  using Open =
+      std::function<Result<std::unique_ptr<FrameWriter>>(const std::filesystem::path& target)>;
+
+  // Clips are FOLDER/NAME-FRAME.mp4, with the number of the frame of the first event.
+  ClipRecorder(
+      std::filesystem::path folder, std::string name, const ClipOptions& options = {},
+      Open open = [](const auto& target) { return open_writer(target); });
+
+  // The next frame, and whether something happened in it. Fails as writers do.
+  Status add(const Tensor& image, int64_t time_us, size_t frame, bool event);
+  // The stream has ended.
+  Status finish();
+
+  // How many clips were begun.
+  size_t clips() const { return clips_; }
+
+ private:
+  struct Kept {
+    Tensor image;
+    int64_t time_us = 0;
+  };
+
+  Status begin(size_t frame, int64_t time_us);
+  void forget(int64_t now_us);
+
+  std::filesystem::path folder_;
+  std::string name_;
+  ClipOptions options_;
+  Open open_;
+  std::deque<Kept> kept_;
+  size_t bytes_ = 0;                     // of those
+  std::unique_ptr<FrameWriter> writer_;  // of the present clip
+  int64_t end_us_ = 0, longest_us_ = 0;  // of that
+  size_t clips_ = 0;
+};
+
+}  // namespace shoal::watch
+
+#pragma GCC visibility pop

@@ -1,0 +1,82 @@
+// Gate: whether a frame is worth a look of the detector.
+//
+// The image is seen as means of brightness over squares. A square has changed if its mean differs
+// by more than a threshold from that in the last frame that was looked at, not in the frame before:
+// what changes slowly adds up until it is looked at. Light that changes everywhere alike is taken
+// out first, as the median of all differences.
+//
+// How much may change is learned from the stream. Each look shows how far what was expected without
+// it, where the tracker moved the boxes to, agrees with what the detector finds. What is different
+// is taken to have come gradually in the frames that were skipped before although something had
+// changed; all other frames are taken to be right. That estimates the agreement of all answers with
+// those of a detector that looks at every frame. While it is above the one that is wanted, more
+// squares may change, and below it fewer. Old frames are forgotten gradually, so that a stream that
+// changes is learned anew. Where nothing changes, the time to the next look doubles with each that
+// shows what was expected.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "shoal/model/tensor/tensor.h"
+#include "shoal/video/watch/run/agreement.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::watch {
+
+// When a frame is worth a look. A value.
+struct GateOptions {
+  int64_t side = 32;        // of a square, in pixels
+  float threshold = 8;      // levels of grey, of 255
+  double least_share = 0;   // of squares that must have changed, more than this
+  double agreement = 0.95;  // wanted, of the answers, as F1 (agreement.h)
+  double growth = 1.1;  // of the share that may change, with a look that shows what was expected
+  // Frames without a look: where something has changed, where nothing has, and at most.
+  size_t longest_doubt = 4, first_rest = 32, longest = 150;
+};
+
+// About one frame.
+struct GateDecision {
+  bool look = true;
+  double changed = 1;  // share of squares
+};
+
+// A value. Thread-compatible.
+class Gate {
+ public:
+  // Looks at the first frame in any case.
+  explicit Gate(const GateOptions& options = {})
+      : options_(options), rest_(first_rest()), share_(options.least_share) {}
+
+  // Decides about the next frame, u8 [h, w, 3]. Another size than before is looked at, and what
+  // must be.
+  GateDecision decide(const Tensor& image, bool must_look = false);
+
+  // What the look at the last frame showed: how far what was expected agrees with what was found.
+  void learn(const Agreement& at_look);
+
+ private:
+  size_t first_rest() const { return std::min(options_.first_rest, options_.longest); }
+
+  GateOptions options_;
+  std::vector<float> seen_;  // means of the frame that was looked at last
+  int64_t height_ = 0, width_ = 0;
+  bool at_rest_ = false;      // nothing had changed then
+  size_t without_ = 0;        // frames since then
+  size_t doubtful_ = 0;       // those of them in which something had changed
+  size_t skipped_ = 0;        // such frames before the last look
+  size_t rest_;               // frames until the next look, where nothing changes
+  double share_;              // of squares that may change
+  Agreement estimated_ = {};  // of the frames so far, the last ones most
+};
+
+// The means of brightness over squares, row by row; those at the right and lower edge may be
+// smaller. REQUIRES: u8 [h, w, 3], side > 0.
+std::vector<float> brightness(const Tensor& image, int64_t side);
+
+}  // namespace shoal::watch
+
+#pragma GCC visibility pop
