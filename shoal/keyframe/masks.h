@@ -1,4 +1,4 @@
-// Masks for spatially sparse inference: where in an image a network is to compute (SSI, mao 4.3.3).
+// Masks for spatially sparse inference: where in an image a network is to compute (SSI [Mao 2019]).
 // The masks are those of delta inference (delta/tile_mask.h).
 #pragma once
 
