@@ -5,7 +5,7 @@
   tools/measurements.py --check   fail where a page is not what its data files say
 
 A data file names its page, its title, the commands that made it, its columns and rows, and one remark.
-`also` has further results, a name and a value each. What only some readers want stays in the file and off
+A page shows the first commands. `also` has further results, a name and a value each. What only some readers want stays in the file and off
 the page: `notes` of one thought each, and `cases`, a longer table with columns and rows of its own. Cells
 are short: what needs a sentence is the remark or a note.
 """
@@ -16,6 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "docs" / "measurements"
 MAX_CELL = 100
 MAX_REMARK = 400
+MAX_COMMANDS = 3  # of a page; the data file has all
 PAGES = {
     "engine": "The engine",
     "cluster": "Plans and clusters",
@@ -60,7 +61,10 @@ def section(name, data):
         columns = [{"name": "also measured", "align": "left"}, {"name": "", "align": "left"}]
         lines += [*table(name, columns, data["also"]), ""]
     made = f" at {data['commit']}" if "commit" in data else ""
-    lines += [f"[Data](data/{name}.json), made{made} by:", "", "```sh", *data["command"], "```", ""]
+    commands = data["command"]
+    if len(commands) > MAX_COMMANDS:
+        commands = [*commands[:MAX_COMMANDS], f"# and {len(commands) - MAX_COMMANDS} more: see the data file"]
+    lines += [f"[Data](data/{name}.json), made{made} by:", "", "```sh", *commands, "```", ""]
     return "\n".join(lines)
 
 
