@@ -180,7 +180,7 @@ Status measure_flow() {
   return {};
 }
 
-// A camera of 30 frames a second, a key frame in ten; encoding takes 18 ms, decoding 8 (mao 4.6).
+// A camera of 30 frames a second, a key frame in ten; encoding takes 18 ms, decoding 8 [Mao 2019].
 Status measure_link(const std::string& file, double key_ms, double inter_ms) {
   std::ifstream lines(file);
   const std::vector<double> bytes{std::istream_iterator<double>(lines), {}};

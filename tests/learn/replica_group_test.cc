@@ -290,7 +290,8 @@ TEST_F(Groups, RefuseSharesThatAreNotTheStep) {
   }
 }
 
-// The preset takes as long for a step alone as was published (mao 2.6), whole or in micro-batches.
+// The preset takes as long for a step alone as was published [Mao 2017b], whole or in
+// micro-batches.
 TEST(PublishedTimes, AreThoseOfThePreset) {
   const plan::WorkerProfile phone = plan::find_device("nexus5x-mxnet")->profile();
   const std::map<std::string, double> published = {

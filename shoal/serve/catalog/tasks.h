@@ -1,5 +1,5 @@
 // Catalogs behind a server: each is a task, whose variants are models from which a scheduler
-// chooses, and for which special networks may be made while the server runs (mcdnn 3.4).
+// chooses, and for which special networks may be made while the server runs [Han 2016].
 #pragma once
 
 #include <filesystem>

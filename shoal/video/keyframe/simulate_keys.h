@@ -1,5 +1,5 @@
 // A pipeline of key frames in virtual time: a device sends encoded frames to a server, which
-// answers them (mao 4.4).
+// answers them [Mao 2019].
 //
 //   latency = encode + upload + decode + answer, and the waiting before each
 //
