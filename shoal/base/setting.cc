@@ -1,5 +1,6 @@
 #include "shoal/base/setting.h"
 
+#include <sstream>
 #include <type_traits>
 
 namespace shoal {
@@ -67,6 +68,20 @@ bool Setting::shows_default() const {
         }
       },
       value);
+}
+
+std::string bounds_text(double least, double most) {
+  const bool open = most == Setting::kMost;
+  if (open && least == Setting::kPositive) return "more than 0";
+  std::ostringstream text;
+  if (open) {
+    text << least << " or more";
+  } else if (least == -Setting::kMost) {
+    text << most << " or less";
+  } else {
+    text << "from " << least << " to " << most;
+  }
+  return text.str();
 }
 
 SettingList under(const std::string& heading, SettingList settings) {

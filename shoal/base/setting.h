@@ -74,6 +74,9 @@ struct Setting {
 
 using SettingList = std::vector<Setting>;
 
+// What a number of these bounds is, for people: "0 or more", "more than 0", "from 1 to 256".
+std::string bounds_text(double least, double most);
+
 // Says whether a flag, "--epochs", was given.
 using GivenFlags = std::function<bool(const std::string& flag)>;
 

@@ -59,7 +59,7 @@ Result<std::string> detector_for(const std::string& model,
   if (!model.empty()) return model;
   const auto is_scene = [](const std::string& source) { return source == kScene; };
   if (std::ranges::all_of(sources, is_scene)) return std::string(kScene);
-  return invalid("--model is needed: a detector");
+  return invalid("model is needed: a detector");
 }
 
 }  // namespace shoal::watch

@@ -14,7 +14,7 @@ from harness import run_tests, shoal
 
 def commands():
     """Those that `shoal --help` lists."""
-    listed = shoal("--help").stdout.split("Subcommands:\n")[1].split("\n\n")[0]
+    listed = shoal("--help").stdout.split("\nSubcommands:\n")[1].split("\nExamples:\n")[0]
     return re.findall(r"^  (\w[\w-]*)", listed, re.MULTILINE)
 
 

@@ -7,6 +7,7 @@
 
 #include "../model.h"
 #include "emulation_flags.h"
+#include "shoal/base/parts.h"
 #include "shoal/base/progress_bar.h"
 #include "shoal/base/user_folders.h"
 #include "shoal/cluster/board.h"
@@ -59,7 +60,7 @@ Access open_ranks(const std::string& device, cluster::ConnectionOptions options)
 }
 #else
 Access open_ranks(const std::string&, const cluster::ConnectionOptions&) {
-  return Status(Code::kUnsupported, "this shoal was built without MPI (cmake -DSHOAL_MPI=ON)");
+  return part_missing(Part::kMpi, "this shoal was built without MPI");
 }
 #endif
 
