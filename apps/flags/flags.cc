@@ -32,7 +32,10 @@ std::optional<Check> bounds_of(const Setting& setting) {
 
 // A switch that is on by itself can be turned off.
 Option* add_variable(Command& command, const Setting& setting) {
-  const std::string name = "--" + setting.name;
+  std::string name = "--" + setting.name;
+  for (const std::string& alias : setting.aliases) {
+    name += (alias.size() == 1 ? ",-" : ",--") + alias;
+  }
   return std::visit(
       Overloaded{[&](bool* value) {
                    const std::string off = *value ? ",!--no-" + setting.name : "";

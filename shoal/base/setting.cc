@@ -31,6 +31,11 @@ Setting& Setting::not_with(std::string other) {
   return *this;
 }
 
+Setting& Setting::also(std::string alias) {
+  aliases.push_back(std::move(alias));
+  return *this;
+}
+
 Setting& Setting::separated_by_commas() {
   commas = true;
   return *this;

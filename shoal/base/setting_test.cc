@@ -53,6 +53,13 @@ TEST(Setting, HasBoundsThatPeopleCanRead) {
   EXPECT_EQ(bounds_text(0.5, 3600), "from 0.5 to 3600");
 }
 
+TEST(Setting, MayHaveOtherNamesOnCommandLines) {
+  int x = 0;
+  const Setting setting = Setting("limit", x, "").also("frames").also("n");
+  EXPECT_EQ(setting.name, "limit");
+  EXPECT_EQ(setting.aliases, (std::vector<std::string>{"frames", "n"}));
+}
+
 TEST(Setting, IsCheckedByParsers) {
   std::string text;
   const auto parse = [](const std::string& word) -> Result<int> {

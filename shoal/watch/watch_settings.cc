@@ -38,7 +38,8 @@ SettingList settings_of(WatchSettings& s) {
       Setting("rect", s.look.rectangular,
               "Compute only the part of the network's input that the image fills"),
       Setting("track", s.options.track, "Follow objects: boxes have an id"),
-      Setting("frames", s.options.frames, "Only the first N frames of each source; 0: all"),
+      Setting("frames", s.options.frames, "Only the first N frames of each source; 0: all")
+          .also("limit"),
       Setting("score", s.options.suppression.least_score, "The least score of a box").in(0, 1),
       Setting("timeout", s.timeout, "Seconds without a frame until a video has stalled")
           .in(0.1, 3600),

@@ -105,6 +105,17 @@ TEST_F(Flags, SayTheBoundsOfANumberInWords) {
   EXPECT_EQ(parse({"--error", "0", "--top", "1"}), std::nullopt);
 }
 
+TEST_F(Flags, MayHaveTheNamesOfOtherCommands) {
+  Command& command = app_;
+  command.add({Setting("top", values_.top, "Number").in(1, 10).also("limit").also("n")});
+  for (const char* name : {"--top", "--limit", "-n"}) {
+    values_.top = 0;
+    EXPECT_EQ(parse({name, "7"}), std::nullopt) << name;
+    EXPECT_EQ(values_.top, 7) << name;
+    EXPECT_EQ(command.count("--top"), 1U) << name;
+  }
+}
+
 TEST_F(Flags, AreCheckedTogether) {
   app_.add_option("--top", values_.top, "Number");
   app_.check_together([this] { return values_.top > 8 ? invalid("--top: too many") : Status(); });
