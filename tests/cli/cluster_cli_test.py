@@ -584,6 +584,9 @@ def test_a_cluster_can_be_a_file(tmp):
     """)
     fields = json.loads(shoal("simulate", "zoo:resnet18", tmp / "cluster.toml", "--json").stdout)
     assert [worker["name"] for worker in fields["workers"]] == ["pi4-0", "pi4-1", "old"], fields["workers"]
+    flagged = json.loads(shoal("simulate", "zoo:resnet18", "--cluster", tmp / "cluster.toml", "--json").stdout)
+    assert flagged == fields, "the flag is the place without a name"
+    assert "--workers" in shoal("plan", "zoo:resnet18", "--cluster", tmp / "cluster.toml", "--workers", 2, expect=2).stderr
     alone = json.loads(shoal("simulate", "zoo:resnet18", tmp / "cluster.toml", "--exclude", "0,1", "--json").stdout)
     assert alone["cluster_ms"] > 4 * fields["cluster_ms"]
     for wrong in ("", "[[worker]]\ndevice = \"pi9\"", "[[worker]]\ndevice = \"pi4\"\nlink = \"gigabit\"\nspede = 1",
