@@ -59,7 +59,7 @@ def main():
     said = lambda *words: subprocess.run([*program, *words], capture_output=True, text=True, check=True).stdout
     out.mkdir(parents=True, exist_ok=True)
     version, top = said("--version").strip(), said("--help")
-    listed = re.search(r"^Subcommands:\n((?:  .*\n|\n)*)", top, re.M)[1]
+    listed = top.split("\nSubcommands:\n")[1].split("\nExamples:\n")[0]
     commands = re.findall(r"^  (\w[\w-]*)", listed, re.M)
     pages = ["shoal-" + command for command in commands]
     (out / "shoal.1").write_text(page("shoal", top, version, pages))

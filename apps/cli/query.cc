@@ -103,7 +103,7 @@ void add_query(Command& app, Action& action) {
     command.add_option("source", f.source, "A video, a folder of images, a URL")->required();
     f.model.model.clear();
     command.add_option("--model", f.model.model, "A classifier, best with exits")->required();
-    command.add_option("--output,-o", f.output, "The file of the index")->required();
+    command.add_option("--out,--output,-o", f.output, "The file of the index")->required();
     command.add_option("--expensive", f.expensive,
                        "A better classifier, which shows how far exits can be trusted");
     command.add(settings_of(f.options));

@@ -45,7 +45,7 @@ void add_exits(Command& app, Action& action) {
   command.add(under("Exits", exit_settings(flags)));
   command.add(under("Calibration", calibration_settings(flags)));
   const FlagGroup files(command, "Files");
-  files.add_option("--out,-o", flags.options.out, "The ONNX file to write")->required();
+  files.add_option("--out,--output,-o", flags.options.out, "The ONNX file to write")->required();
   files.add_option("--stages", flags.options.stages,
                    "A folder for the stages as files of their own");
 }
