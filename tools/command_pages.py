@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the flags of every command into its page, docs/reference/commands/COMMAND.md, from --help.
+"""Writes the flags of every command, from --help, into its page in docs/reference/commands.
 
   tools/command_pages.py BINARY            writes what stands between the markers of each page
   tools/command_pages.py BINARY --check    fails where a page is missing or too many, or its flags are others
