@@ -95,7 +95,7 @@ def table(flags):
         value = flag.value.replace("|", "\\|") if len(flag.value) <= LONGEST else "one of a list"
         value = value.replace(",", ", ") if choices else value
         default = flag.default.replace(ENVIRONMENT["HOME"], "~")
-        meaning = short(flag.meaning).replace("|", "\\|").replace("<", "\\<")
+        meaning = short(flag.meaning).replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")
         rows.append(f"|{names}|{value}|{default}|{meaning}|")
     return rows
 
