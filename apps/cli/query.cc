@@ -19,6 +19,10 @@
 namespace shoal::cli {
 namespace {
 
+constexpr const char* kExamples = R"(
+Examples:
+  shoal query index street.mp4 --model multi.onnx --expensive resnet50.onnx --preset imagenet -o street.index
+  shoal query ask street.index --class 468 --model resnet50.onnx --preset imagenet)";
 constexpr const char* kIndexExamples = R"(
 Examples:
   shoal query index street.mp4 --model multi.onnx --expensive resnet50.onnx --preset imagenet -o street.index
@@ -96,6 +100,7 @@ Outcome answer(const QueryFlags& flags) {
 
 void add_query(Command& app, Action& action) {
   Command* all = app.add_subcommand("query", "Index a video, and find the frames with a class");
+  all->footer(kExamples);
   all->require_subcommand();
   {
     const auto [command, f] = add_command(
