@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "shoal/base/overloaded.h"
 #include "shoal/base/text/json_text.h"
@@ -37,6 +38,68 @@ std::string text_of(double number) {
 }
 
 std::string text_of(const std::string& text) { return json_text(valid_utf8(text)); }
+
+constexpr size_t kMaxDepth = 64;
+
+Result<Json> read(JsonText& text, size_t depth);
+
+// An integer where it is written as one and fits.
+Result<Json> read_number(JsonText& text) {
+  const auto is_whole = [](JsonText& after) {
+    return !after.next_is('.') && !after.next_is('e') && !after.next_is('E');
+  };
+  JsonText copy = text;
+  int64_t whole = 0;
+  if (copy.number(whole).ok() && is_whole(copy)) {
+    text = copy;
+    return Json(whole);
+  }
+  copy = text;
+  uint64_t large = 0;
+  if (copy.number(large).ok() && is_whole(copy)) {
+    text = copy;
+    return Json(large);
+  }
+  double number = 0;
+  SHOAL_TRY(text.number(number));
+  return Json(number);
+}
+
+Result<Json> read_object(JsonText& text, size_t depth) {
+  Json object = Json::object();
+  SHOAL_TRY(text.object([&](const std::string& key) -> Status {
+    SHOAL_ASSIGN(object[key], read(text, depth - 1));
+    return {};
+  }));
+  return object;
+}
+
+Result<Json> read_array(JsonText& text, size_t depth) {
+  Json array = Json::array();
+  SHOAL_TRY(text.list([&]() -> Status {
+    SHOAL_ASSIGN(Json element, read(text, depth - 1));
+    array.push_back(std::move(element));
+    return {};
+  }));
+  return array;
+}
+
+Result<Json> read(JsonText& text, size_t depth) {
+  if (depth == 0) return Status(Code::kCorrupt, "JSON is nested too deep");
+  if (text.next_is('{')) return read_object(text, depth);
+  if (text.next_is('[')) return read_array(text, depth);
+  if (text.next_is('"')) {
+    SHOAL_ASSIGN(std::string string, text.text());
+    return Json(std::move(string));
+  }
+  if (text.next_is('t') || text.next_is('f')) {
+    SHOAL_ASSIGN(const bool value, text.boolean());
+    return Json(value);
+  }
+  if (!text.next_is('n')) return read_number(text);
+  SHOAL_TRY(text.skip());
+  return Json();
+}
 
 }  // namespace
 
@@ -72,6 +135,55 @@ void Json::update(const Json& other) {
 }
 
 const std::map<std::string, Json>& Json::members() const { return std::get<Members>(value_); }
+
+const Json* Json::find(const std::string& key) const {
+  const auto* all = std::get_if<Members>(&value_);
+  if (all == nullptr) return nullptr;
+  const auto it = all->find(key);
+  return it == all->end() ? nullptr : &it->second;
+}
+
+template <class T>
+Status Json::take(T& value, const char* what) const {
+  const T* const held = std::get_if<T>(&value_);
+  if (held == nullptr) return Status(Code::kCorrupt, std::string(what) + " expected");
+  value = *held;
+  return {};
+}
+
+Status Json::to(bool& value) const { return take(value, "true or false"); }
+Status Json::to(std::string& value) const { return take(value, "a text"); }
+
+Status Json::to(int64_t& value) const {
+  const auto* large = std::get_if<uint64_t>(&value_);
+  if (large == nullptr || !std::in_range<int64_t>(*large)) return take(value, "an integer");
+  value = static_cast<int64_t>(*large);
+  return {};
+}
+
+Status Json::to(uint64_t& value) const {
+  const auto* small = std::get_if<int64_t>(&value_);
+  if (small == nullptr || *small < 0) return take(value, "an integer that is not negative");
+  value = static_cast<uint64_t>(*small);
+  return {};
+}
+
+Status Json::to(double& value) const {
+  if (const auto* whole = std::get_if<int64_t>(&value_)) {
+    value = static_cast<double>(*whole);
+    return {};
+  }
+  if (const auto* large = std::get_if<uint64_t>(&value_)) {
+    value = static_cast<double>(*large);
+    return {};
+  }
+  return take(value, "a number");
+}
+
+Status Json::to(Json& value) const {
+  value = *this;
+  return {};
+}
 
 void Json::write(std::string& text, int indent, int depth) const {
   const auto line = [&](int deep) {
@@ -111,6 +223,14 @@ std::string Json::dump(int indent) const {
   std::string text;
   write(text, indent, 0);
   return text;
+}
+
+Result<Json> Json::parse(std::string_view text) {
+  if (valid_utf8(text) != text) return Status(Code::kCorrupt, "JSON is UTF-8, and this is none");
+  JsonText rest(text, "JSON");
+  SHOAL_ASSIGN(Json json, read(rest, kMaxDepth));
+  SHOAL_TRY(rest.end());
+  return json;
 }
 
 }  // namespace shoal
