@@ -66,6 +66,16 @@ std::filesystem::path executable_path() {
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }
 
+std::filesystem::path find_program(const std::string& name) {
+  const std::filesystem::path here = executable_path().parent_path();
+  for (const auto& folder : {here, here.parent_path() / "libexec" / "shoal",
+                             std::filesystem::path("/usr/libexec/shoal")}) {
+    std::error_code error;
+    if (std::filesystem::exists(folder / name, error)) return folder / name;
+  }
+  return {};
+}
+
 Result<Process> Process::start(const std::vector<std::string>& arguments, const Options& options) {
   // O_CLOEXEC: other children that start at the same time must not hold the pipe open.
   std::array<int, 2> ends = {-1, -1}, inputs = {-1, -1};

@@ -19,6 +19,10 @@ namespace shoal {
 // Returns the path of the running executable.
 std::filesystem::path executable_path();
 
+// Returns where a program of Shoal's is that others start: beside the running one, or where packages
+// put it. Empty if it is not there.
+std::filesystem::path find_program(const std::string& name);
+
 // Not thread-safe, except that send_signal() may be called while another thread is in wait().
 class Process {
  public:

@@ -1,6 +1,6 @@
-// The shell around Requests and FailoverPolicy for a day's worth of requests. It takes the same
-// steps as sim_coordinator.cc, but a request is one event and not one for each message: an attempt
-// that begins at t ends at
+// The shell around Requests and FailoverPolicy for a day's worth of requests. It takes the steps of
+// FailoverDeployment, but a request is one event and not one for each message: an attempt that
+// begins at t ends at
 //
 //   end = max(t + seconds, end of the attempt before + period)
 //
@@ -182,9 +182,18 @@ void SimTeam::withdraw(uint64_t plan) {
   deployed_.erase(plan);
 }
 
+// The policy's plans are offered, the others withdrawn when no request uses them any more.
 void SimTeam::retire() {
-  retire_plans(kService, present(), policy_, requests_, retired_,
-               [this](uint64_t plan) { withdraw(plan); });
+  const auto whole = [&](uint64_t plan) { return requests_.is_whole(plan); };
+  for (uint64_t plan : policy_.retire(present(), whole)) retired_.insert(plan);
+  // An empty offer would end the service.
+  if (!policy_.order().empty()) requests_.offer(kService, policy_.order(), true);
+  std::erase_if(retired_, [&](uint64_t plan) {
+    // Requests that began by a retired plan end by it.
+    if (requests_.in_use(plan)) return false;
+    withdraw(plan);
+    return true;
+  });
 }
 
 // Carries out all steps of all open requests.

@@ -6,11 +6,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "shoal/cluster/chaos/day/team_plans.h"
-#include "shoal/cluster/chaos/simulated/retire_plans.h"
-#include "shoal/cluster/chaos/simulated/sim_clock.h"
+#include "shoal/cluster/chaos/sim_clock.h"
+#include "shoal/cluster/coordinator/policy/failover_policy.h"
 #include "shoal/cluster/coordinator/policy/requests.h"
 
 namespace shoal::chaos {
@@ -82,7 +83,7 @@ class SimTeam {
   cluster::FailoverPolicy policy_{true};
   std::map<uint64_t, TeamPlanPtr> deployed_;  // by plan
   std::optional<Deploying> deploying_;
-  RetiredPlans retired_;
+  std::set<uint64_t> retired_;                 // plans to be withdrawn when no request uses them
   std::map<uint64_t, Time> open_;              // requests, and when they came
   std::map<uint64_t, TeamPlanPtr> under_way_;  // attempts that no loss has broken
   TeamPlanPtr current_;                        // that the next request would use
