@@ -1,5 +1,5 @@
 // FaultPlan: the kinds of faults, how they are drawn from a seed, and the actions of each over
-// time. Processes carry them out (processes/fault_runner.h).
+// time. Processes carry them out (processes/chaos_run.h).
 #pragma once
 
 #include <array>
