@@ -30,7 +30,7 @@
 #include "shoal/video/detect/head.h"
 #include "shoal/video/keyframe/masks.h"
 #include "shoal/video/keyframe/pipeline.h"
-#include "shoal/video/keyframe/simulate_keys.h"
+#include "shoal/video/keyframe/simulate_keys_testing.h"
 #include "shoal/video/keyframe/sparse_network.h"
 #include "shoal/video/keyframe/warp.h"
 #include "shoal/video/watch/frames/open_source.h"

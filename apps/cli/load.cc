@@ -1,7 +1,6 @@
 // shoal load: clients for a server.
 #include "cli.h"
 #include "facts.h"
-#include "shoal/serve/http/load_facts.h"
 #include "shoal/serve/http/load_settings.h"
 
 namespace shoal::cli {

@@ -9,7 +9,6 @@
 #include "random_plan.h"
 #include "shoal/cluster/device/cluster_device.h"
 #include "shoal/cluster/messages/wire.h"
-#include "shoal/cluster/net/link/fault.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"
@@ -17,6 +16,7 @@
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/wire_format.h"
 #include "shoal/plan/search/wire_inputs.h"
+#include "stream_faults.h"
 
 namespace shoal::cluster {
 namespace {

@@ -4,8 +4,8 @@
 #include "here.h"
 #include "messages.pb.h"
 #include "shoal/cluster/training/training_run.h"
-#include "shoal/train/distributed/exchange/replica_group.h"
 #include "shoal/train/distributed/run/small_task.h"
+#include "tests/learn/replica_group.h"
 #include "visitor.h"
 
 namespace shoal::cluster {

@@ -1,5 +1,5 @@
 // Data-parallel training of whole networks on the CPU: the same bits on any number of workers.
-#include "shoal/train/distributed/exchange/replica_group.h"
+#include "replica_group.h"
 
 #include <gtest/gtest.h>
 

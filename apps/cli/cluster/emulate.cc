@@ -7,7 +7,7 @@
 #include "../cluster_flags.h"
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/temporary_folder.h"
-#include "shoal/base/processes/process_stop.h"
+#include "shoal/base/processes/process.h"
 #include "shoal/base/processes/stop_signals.h"
 #include "shoal/cluster/emulate/machines/dilation.h"
 #include "shoal/cluster/emulate/machines/emulation_settings.h"

@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "shoal/base/machine/machine.h"
-#include "shoal/base/machine/usable_cores.h"
 #include "shoal/base/threads/notification.h"
 #include "shoal/cluster/net/channel/loopback.h"
 #include "shoal/cluster/worker/worker.h"

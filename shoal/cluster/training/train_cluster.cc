@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "shoal/base/text/json.h"
 #include "shoal/cluster/training/training_inputs.h"
 #include "shoal/cluster/training/training_observer.h"
 #include "shoal/train/distributed/schedule/shares.h"
@@ -166,7 +166,7 @@ Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& 
 // As fit::settings_of(), and what decides in a cluster besides. An exact codec learns the same
 // whoever computes what.
 std::string settings_of(const Options& options, CodecKind codec, int64_t steps) {
-  nlohmann::json settings = nlohmann::json::parse(fit::settings_of(options.fit));
+  Json settings = *Json::parse(fit::settings_of(options.fit));
   settings["micro_batches"] = int64_t{1} << options.levels;
   settings["codec"] = name_of(codec);
   settings["steps"] = steps;

@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "messages.pb.h"
-#include "shoal/base/machine/load_of_others.h"
 #include "shoal/base/machine/machine.h"
 #include "shoal/base/threads/background_thread.h"
 #include "shoal/base/threads/notification.h"

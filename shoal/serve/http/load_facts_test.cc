@@ -1,6 +1,6 @@
-#include "shoal/serve/http/load_facts.h"
-
 #include <gtest/gtest.h>
+
+#include "shoal/serve/http/load_settings.h"
 
 namespace shoal::serve {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "shoal/base/files/user_folders.h"
-#include "shoal/base/machine/usable_cores.h"
+#include "shoal/base/machine/machine.h"
 #include "shoal/cluster/net/address.h"
 #include "shoal/cluster/net/text_file.h"
 #include "shoal/engine/devices/devices.h"

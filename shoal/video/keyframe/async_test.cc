@@ -8,7 +8,7 @@
 #include "shoal/base/math/random.h"
 #include "shoal/video/keyframe/async_features.h"
 #include "shoal/video/keyframe/async_keys.h"
-#include "shoal/video/keyframe/simulate_keys.h"
+#include "shoal/video/keyframe/simulate_keys_testing.h"
 
 namespace shoal::keyframe {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "shoal/base/files/temporary_folder.h"
 #include "shoal/base/math/random.h"
-#include "shoal/cluster/chaos/simulated/sim_clock.h"
+#include "shoal/cluster/chaos/sim_clock.h"
 #include "shoal/cluster/emulate/machines/emulation.h"
 #include "shoal/cluster/emulate/workers/local_workers.h"
 #include "shoal/cluster/training/training_run.h"

@@ -268,16 +268,6 @@ class VideoSource : public FrameSource {
 
 }  // namespace
 
-std::filesystem::path find_program(const std::string& name) {
-  const std::filesystem::path here = executable_path().parent_path();
-  for (const auto& folder : {here, here.parent_path() / "libexec" / "shoal",
-                             std::filesystem::path("/usr/libexec/shoal")}) {
-    std::error_code error;
-    if (std::filesystem::exists(folder / name, error)) return folder / name;
-  }
-  return {};
-}
-
 std::filesystem::path find_decoder() { return find_program("shoal-decode"); }
 
 Result<std::unique_ptr<FrameSource>> open_video(const std::string& source,

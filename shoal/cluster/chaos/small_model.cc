@@ -1,4 +1,4 @@
-#include "shoal/cluster/chaos/simulated/small_model.h"
+#include "shoal/cluster/chaos/small_model.h"
 
 #include "shoal/base/math/random.h"
 #include "shoal/model/ops/ops.h"

@@ -1,4 +1,4 @@
-#include "shoal/cluster/chaos/processes/chaos_page.h"
+#include "chaos_page.h"
 
 #include <algorithm>
 
@@ -6,12 +6,12 @@
 #include "shoal/report/html/markup.h"
 #include "shoal/report/html/page.h"
 
-namespace shoal::chaos {
+namespace shoal::cli {
 namespace {
 
 std::string count_of(uint64_t n) { return with_commas(static_cast<long long>(n)); }
 
-std::string latencies(const ChaosReport& report) {
+std::string latencies(const chaos::ChaosReport& report) {
   std::string rows = page::header_row({"faults", "requests", "p50 ms", "p99 ms", "longest ms"});
   const auto add = [&](const char* what, const LatencyRecorder& ms) {
     rows += page::row({what, count_of(ms.count()), fixed(ms.quantile(0.5), 1),
@@ -24,7 +24,7 @@ std::string latencies(const ChaosReport& report) {
 }
 
 // A bar for each kind, as long as there were many.
-std::string faults(const ChaosReport& report) {
+std::string faults(const chaos::ChaosReport& report) {
   constexpr double kLabels = 130, kWidth = 400, kLane = 22;
   uint64_t most = 1;
   for (const auto& [kind, count] : report.kinds) most = std::max(most, count);
@@ -42,7 +42,7 @@ std::string faults(const ChaosReport& report) {
                     page::picture("Faults by kind", kLabels + kWidth + 70, y, bars));
 }
 
-std::string liars(const ChaosReport& report) {
+std::string liars(const chaos::ChaosReport& report) {
   std::string items;
   for (const std::string& name : report.left_out) {
     items += "<li>" + page::escaped(name) + ", because it lied; found after " +
@@ -54,7 +54,7 @@ std::string liars(const ChaosReport& report) {
 
 }  // namespace
 
-std::string chaos_page(const std::string& title, const ChaosReport& report) {
+std::string chaos_page(const std::string& title, const chaos::ChaosReport& report) {
   const std::string figures =
       page::figures({{"faults", count_of(report.returns.count())},
                      {"answered meanwhile", count_of(report.answered)},
@@ -65,4 +65,4 @@ std::string chaos_page(const std::string& title, const ChaosReport& report) {
   return page::html_page(title, figures + latencies(report) + faults(report) + liars(report));
 }
 
-}  // namespace shoal::chaos
+}  // namespace shoal::cli

@@ -5,9 +5,9 @@
 
 #include "shoal/cluster/chaos/processes/chaos_run.h"
 
-namespace shoal::chaos {
+namespace shoal::cli {
 
 // The title may be anybody's text.
-std::string chaos_page(const std::string& title, const ChaosReport& report);
+std::string chaos_page(const std::string& title, const chaos::ChaosReport& report);
 
-}  // namespace shoal::chaos
+}  // namespace shoal::cli

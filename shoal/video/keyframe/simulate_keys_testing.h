@@ -1,14 +1,50 @@
-#include "shoal/video/keyframe/simulate_keys.h"
+// A pipeline of key frames in virtual time: a device sends encoded frames to a server, which
+// answers them [Mao 2019].
+//
+//   latency = encode + upload + decode + answer, and the waiting before each
+//
+// A server that computes one frame after the other takes long for key frames, and frames after them
+// wait; one that computes features of key frames meanwhile (async_keys.h) takes the same for each.
+#pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 #include "shoal/base/round_up.h"
 #include "shoal/base/status.h"
+#include "shoal/plan/profile.h"
 #include "shoal/video/keyframe/async_keys.h"
 
 namespace shoal::keyframe {
-namespace {
+
+// What each frame takes. A value.
+struct FrameTimes {
+  int64_t key_us = 0;    // features and task
+  int64_t inter_us = 0;  // flow, warping and task
+  int64_t other_us = 0;  // in any case
+};
+
+// A frame that comes to a server.
+struct Arrival {
+  int64_t captured_us = 0, arrived_us = 0;
+  bool is_key = false;
+  FrameTimes times = {};
+};
+
+enum class Order : uint8_t {
+  kSequential,   // a key frame is answered when its own features are complete
+  kAsynchronous  // every frame is answered from features that are
+};
+
+struct AnsweredFrame {
+  int64_t begun_us = 0, answered_us = 0;
+  int64_t latency_us = 0;  // since it was captured
+  size_t reference = 0;    // the key frame that it was answered from
+};
 
 // One frame after the other; key frames first compute their features.
 class SequentialServer {
@@ -67,14 +103,24 @@ std::vector<AnsweredFrame> answer_all(std::span<const Arrival> frames, Server se
   return all;
 }
 
-}  // namespace
-
-std::vector<AnsweredFrame> simulate(std::span<const Arrival> frames, Order order) {
+// Answers all, in their order. The first frame is a key frame, whatever it says; in asynchronous
+// order it waits for its features. REQUIRES: arrivals in the order of their times.
+inline std::vector<AnsweredFrame> simulate(std::span<const Arrival> frames, Order order) {
   if (order == Order::kSequential) return answer_all(frames, SequentialServer());
   return answer_all(frames, AsynchronousServer(frames));
 }
 
-std::vector<Arrival> send(std::span<const double> bytes, const Camera& camera) {
+// A device with a camera, and its way to the server. A value.
+struct Camera {
+  int64_t period_us = 33333;  // from one frame to the next
+  int64_t encode_us = 0, decode_us = 0;
+  plan::LinkProfile link = {};  // in both directions as fast
+};
+
+// When frames of these sizes arrive, decoded. The camera takes no frame that would have to wait for
+// the link: it drops frames instead, until the link is free when the frame is encoded. What is left
+// for the caller to say is which are key frames, and what they take.
+inline std::vector<Arrival> send(std::span<const double> bytes, const Camera& camera) {
   SHOAL_CHECK(camera.period_us > 0);
   std::vector<Arrival> arrivals;
   int64_t captured = 0, link_free = 0, decoder_free = 0;
@@ -92,7 +138,15 @@ std::vector<Arrival> send(std::span<const double> bytes, const Camera& camera) {
   return arrivals;
 }
 
-Latencies latencies_of(std::span<const AnsweredFrame> frames, size_t leave_out) {
+// Quantiles of latencies, in milliseconds, by nearest rank.
+struct Latencies {
+  double p50_ms = 0, p99_ms = 0, worst_ms = 0;
+  double mean_ms = 0;  // from one answer to the next
+};
+
+// Of these frames without the first `leave_out`, which wait until the features of the very first
+// are there. REQUIRES: leave_out < frames.
+inline Latencies latencies_of(std::span<const AnsweredFrame> frames, size_t leave_out) {
   SHOAL_CHECK(leave_out < frames.size());
   const auto counted = frames.subspan(leave_out);
   std::vector<int64_t> sorted;
@@ -109,7 +163,8 @@ Latencies latencies_of(std::span<const AnsweredFrame> frames, size_t leave_out) 
   return latencies;
 }
 
-size_t furthest(std::span<const AnsweredFrame> frames) {
+// The furthest that a frame is from its reference, in frames.
+inline size_t furthest(std::span<const AnsweredFrame> frames) {
   size_t most = 0;
   for (size_t i = 0; i < frames.size(); ++i) most = std::max(most, i - frames[i].reference);
   return most;

@@ -1,4 +1,4 @@
-#include "shoal/train/distributed/exchange/replica_group.h"
+#include "replica_group.h"
 
 #include <algorithm>
 #include <numeric>

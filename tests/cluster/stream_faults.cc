@@ -1,4 +1,4 @@
-#include "shoal/cluster/net/link/fault.h"
+#include "stream_faults.h"
 
 #include <algorithm>
 #include <atomic>

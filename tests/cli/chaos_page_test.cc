@@ -1,13 +1,13 @@
 // The page about a run of chaos.
-#include "shoal/cluster/chaos/processes/chaos_page.h"
+#include "apps/cli/cluster/chaos_page.h"
 
 #include <gtest/gtest.h>
 
-namespace shoal::chaos {
+namespace shoal::cli {
 namespace {
 
 TEST(ChaosPage, ShowsFiguresAndABarForEachKind) {
-  ChaosReport report;
+  chaos::ChaosReport report;
   report.answered = 1234;
   report.wrong = 2;
   report.faulty.add(12.5);
@@ -29,4 +29,4 @@ TEST(ChaosPage, HasAPlaceForNothing) {
 }
 
 }  // namespace
-}  // namespace shoal::chaos
+}  // namespace shoal::cli

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "shoal/base/math/random.h"
+#include "shoal/base/math/draws.h"
 
 namespace shoal::chaos {
 
@@ -38,19 +38,11 @@ class Clock {
   std::map<std::pair<Time, uint64_t>, std::function<void()>> events_;
 };
 
-// One draw after the other.
-class Random {
+class Random : public Draws {
  public:
-  explicit Random(uint64_t seed) : stream_(seed, 0) {}
-  int64_t between(int64_t low, int64_t high) {
-    return low +
-           static_cast<int64_t>(stream_.below(static_cast<uint64_t>(high - low + 1), next_++));
-  }
+  using Draws::between;
+  using Draws::Draws;
   Time between(Time low, Time high) { return Time(between(low.count(), high.count())); }
-
- private:
-  RandomStream stream_;
-  uint64_t next_ = 0;
 };
 
 // A running hash of all events: two histories are equal if their hashes are.
