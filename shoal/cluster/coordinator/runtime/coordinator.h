@@ -2,8 +2,8 @@
 // its part of a plan, sends requests in and collects the answers.
 //
 // The work is done by four classes, each in a file of its own: WorkerLinks keeps the connections,
-// PlanDeployer gives plans to workers, RequestRunner carries requests out, TrainingPost has the
-// messages of training runs.
+// PlanDeployer gives plans to workers, RequestRunner carries requests out, TaskChannel has the
+// messages of tasks (task_run.h).
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 #include "shoal/cluster/coordinator/runtime/plan_deployer.h"
 #include "shoal/cluster/coordinator/runtime/remote_plan.h"
 #include "shoal/cluster/coordinator/runtime/request_runner.h"
-#include "shoal/cluster/coordinator/runtime/training_post.h"
+#include "shoal/cluster/coordinator/runtime/task_channel.h"
 #include "shoal/cluster/coordinator/runtime/worker_links.h"
 #include "shoal/cluster/net/transport.h"
 
@@ -81,7 +81,7 @@ class Coordinator {
   }
   // The same while it lives, without a request.
   std::shared_ptr<void> stay_awake() { return runner_.stay_awake(); }
-  TrainingPost& training() { return training_; }
+  TaskChannel& tasks() { return tasks_; }
   // Disconnects a worker, which is lost from then on, for this reason.
   void leave_out(int worker, const Status& why);
   // Checks one answered request of every `interval` for lies, by plans that are encoded from now on
@@ -135,7 +135,7 @@ class Coordinator {
   WorkerLinks links_;  // closed before the rest ends
   RequestRunner runner_;
   PlanDeployer deployer_;
-  TrainingPost training_{links_};
+  TaskChannel tasks_{links_};
 };
 
 }  // namespace shoal::cluster
