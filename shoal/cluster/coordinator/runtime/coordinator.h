@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stop_token>
 #include <vector>
 
 #include "shoal/cluster/coordinator/policy/failover_policy.h"
@@ -104,24 +103,9 @@ class Coordinator {
   Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan,
                                              bool traced = false);
 
-  // Several plans that compute the same, under one number: see Requests.
+  // A number for several plans that compute the same, a service: see Requests.
   uint64_t make_service() { return deployer_.make_id(); }
-  void offer(uint64_t service, std::vector<uint64_t> plans, bool mended = false) {
-    runner_.offer(service, std::move(plans), mended);
-  }
-  void give_up(uint64_t service, const Status& why) { runner_.give_up(service, why); }
-  // Carries a request out on the caller's thread, by one of the service's plans. As
-  // RemotePlan::run(); fails with kCancelled soon after a stop is requested of `cancel`.
-  Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr,
-             const std::stop_token& cancel = {}) {
-    return runner_.run(service, inputs, outputs,
-                       {.timeout = timeout, .cancel = cancel, .measured = measured});
-  }
-  Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             const RequestOptions& options) {
-    return runner_.run(service, inputs, outputs, options);
-  }
+  RequestRunner& requests() { return runner_; }
 
  private:
   Coordinator(std::span<const ListedWorker> workers, std::vector<Result<GreetedWorker>> greeted,
