@@ -1,6 +1,6 @@
 // FaultPlan: the kinds of faults, how they are drawn from a seed, and the actions of each over
 // time. Simulated clusters (simulated/fault_injector.h) and real processes
-// (processes/fault_runner.h) carry out the same plans.
+// (processes/chaos_run.cc) carry out the same plans.
 #pragma once
 
 #include <array>

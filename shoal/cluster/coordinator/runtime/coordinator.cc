@@ -9,9 +9,19 @@
 #include "messages.pb.h"
 #include "shoal/cluster/messages/message_io.h"
 #include "shoal/cluster/messages/permissions.h"
+#include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/profile.h"
 
 namespace shoal::cluster {
+
+RemotePlan::RemotePlan(PlanDeployer& deployer, RequestRunner& runner, DeployedPlanPtr deployed,
+                       EncodedPlanPtr encoded, bool traced)
+    : deployer_(deployer),
+      runner_(runner),
+      deployed_(std::move(deployed)),
+      encoded_(std::move(encoded)),
+      traced_(traced),
+      workers_(plan::workers_of(deployed_->scheduled.plan())) {}
 
 namespace {
 
