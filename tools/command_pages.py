@@ -109,7 +109,7 @@ def short(text):
         begin = text.partition(mark + " ")[0]
         if len(text.split()) > ENOUGH and begin != text and len(begin.split()) >= fewest \
                 and begin.count("(") == begin.count(")"):
-            text = begin + " …"
+            text = begin + "…"
     return text
 
 
