@@ -20,7 +20,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs/reference/comman
 SHARED = "shared"
 BEGIN, END = "<!-- flags: made by tools/command_pages.py -->", "<!-- end of flags -->"
 LONGEST = 200  # characters of a cell
-ENOUGH = 9  # words of a meaning
+ENOUGH = 8  # words of a meaning
 MODEL = "ONNX file or zoo:NAME"  # an argument that shared.md explains
 WORDS = ("Synopsis", "Description", "Examples", "Subcommands", "Positionals")
 FEWEST = 3  # commands that have a flag before it is a shared one
@@ -105,7 +105,7 @@ def short(text):
     if text.startswith("What computes: "):
         return f"What computes: [one of these]({SHARED}.md#devices)"
     listed = re.match(r"\w+[:;] ", text)  # "off: ...; on: ..."
-    for mark, fewest in [] if listed else [(";", 2), (":", 5), (",", 8)]:
+    for mark, fewest in [] if listed else [(";", 2), (":", 4), (",", 6)]:
         begin = text.partition(mark + " ")[0]
         if len(text.split()) > ENOUGH and begin != text and len(begin.split()) >= fewest \
                 and begin.count("(") == begin.count(")"):
