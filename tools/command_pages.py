@@ -18,7 +18,7 @@ import help_text
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs/reference/commands"
 SHARED = "shared"
-BEGIN, END = "<!-- flags: made by tools/command_pages.py -->", "<!-- end of flags -->"
+BEGIN, END = "<!--flags:tools/command_pages.py-->", "<!--end-->"
 LONGEST = 200  # characters of a cell
 ENOUGH = 8  # words of a meaning
 MODEL = "ONNX file or zoo:NAME"  # an argument that shared.md explains
@@ -128,7 +128,7 @@ def table(flags):
     for flag in flags:
         names = ", ".join(f"`{name}`" for name in flag.names.split(","))
         value = flag.value.replace("|", "\\|") if len(flag.value) <= LONGEST else "one of a list"
-        value = ", ".join(value.split(","))
+        value = value.replace(",", ", " if len(value) > 50 else "\\|")
         meaning = short(without_choices(flag)).replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")
         if value and set(re.split(r", or |, | or ", meaning)) == set(flag.value.split(",")):
             value = ""
