@@ -128,7 +128,7 @@ def table(flags):
     for flag in flags:
         names = ", ".join(f"`{name}`" for name in flag.names.split(","))
         value = flag.value.replace("|", "\\|") if len(flag.value) <= LONGEST else "one of a list"
-        value = value.replace(",", ", " if len(value) > 50 else "\\|")
+        value = value.replace(",", "\\|")
         meaning = short(without_choices(flag)).replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")
         if value and set(re.split(r", or |, | or ", meaning)) == set(flag.value.split(",")):
             value = ""

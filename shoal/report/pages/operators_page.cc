@@ -21,9 +21,9 @@ constexpr const char* kBefore = R"(# Operators
 Made by `shoal operators --markdown`; do not edit.
 
 Models of opsets 1 to 27 and of every IR version from 3 on are read. `shoal/model/onnx` brings every node to the form and
-meaning of opset 17, where there is one: that is what the columns after the opsets are about. A model of a newer opset
-is read as one of 27, with a warning, if none of its nodes has an input or an attribute that opset 27 does not know.
-Every operator runs on every device: where a device has no kernel of its own, the reference function runs.
+meaning of opset 17, which the columns after the opsets describe. A model of a newer opset is read as one of 27, with a
+warning, if its nodes have only inputs and attributes that opset 27 knows. Where a device has no kernel, the reference
+function runs.
 
 **opsets**: those that are read; `shoal operators` also has those that changed the operator. **ONNX Runtime 1.30**: the
 opsets that it has a CPU kernel for. **splits**: a region of the output can be computed from regions of the inputs.
