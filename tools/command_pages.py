@@ -45,13 +45,13 @@ class Flag(help_text.Flag):
 
 
 def flags_of(lines):
+    """The flags of a part of --help, without what their meanings say of other flags."""
     for flag in help_text.flags(lines):
-        notes = re.search(r" \(((?:(?:with|not with|or) `[^()]*)+)\)$", flag.meaning)
-        meaning = flag.meaning[:notes.start()] if notes else flag.meaning
-        found = dict(note.split(" ", 1) if note[:3] != "not" else ("not", note)
-                     for note in (notes[1].split("; ") if notes else []))
-        default = flag.default or found.get("or", "")
-        yield Flag(flag.names, flag.value, default, meaning, found.get("with", "").replace(",", ""))
+        notes = re.search(r" \(((?:with|not with|or) `[^()]*)\)$", flag.meaning)
+        said = dict(note.split(" `", 1) for note in notes[1].split("; ")) if notes else {}
+        needs = "`" + said["with"].replace(",", "") if "with" in said else ""
+        default = flag.default or ("`" + said["or"] if "or" in said else "")
+        yield Flag(flag.names, flag.value, default, flag.meaning[:notes.start()] if notes else flag.meaning, needs)
 
 
 def parts_of(program, *words):
@@ -83,6 +83,12 @@ def group_of(flag, title):
     return title
 
 
+def required_data(flag):
+    """The flags of a group, but required."""
+    same = ("Folder with the data", "idx (MNIST), cifar, npy, or folder")
+    return flag.names in ("--data", "--format") and flag.default == "required" and flag.meaning in same
+
+
 def shared_flags(commands):
     """Flags of several commands, with the names of their groups."""
     users, found, needs = collections.defaultdict(set), {}, {}
@@ -93,7 +99,6 @@ def shared_flags(commands):
                     users[flag].add(command)
                     found.setdefault(flag, group_of(flag, title))
                     needs.setdefault(flag, set(flag.needs.split())).intersection_update(flag.needs.split())
-    required_data = lambda flag: flag.names in ("--data", "--format") and flag.default == "required"
     groups = {flag: group for flag, group in found.items()
               if len(users[flag]) >= FEWEST and flag.names.startswith("-") and not required_data(flag)}
     sizes = collections.Counter(groups.values())
@@ -143,7 +148,7 @@ def anchor(group):
 
 def references(flags, groups):
     """Names the groups of shared flags, and says what a command has or has not of them."""
-    required = {flag.names for flag in flags if flag.default == "required"}
+    required = [flag.names for flag in flags if required_data(flag)]
     has = lambda flag: flag in flags or flag.names in required
     whole = collections.defaultdict(list)
     for flag, group in groups.items():
@@ -163,7 +168,8 @@ def references(flags, groups):
             lines.append(f"{link} without {listed(missing)}")
         else:
             lines.append(f"{listed(here)} of {link}")
-    return "Shared: " + "; ".join(lines) + "." if lines else ""
+    needed = f" Required: {', '.join(f'`{name}`' for name in required)}." if required else ""
+    return "Shared: " + "; ".join(lines) + "." + needed if lines else ""
 
 
 def given(flag):
@@ -178,7 +184,7 @@ def generated(variants, groups):
     lines = ["All of them:", "", *table(common), ""] if common else []
     said = set(common)
     for name, flags in all_flags.items():
-        own = [flag for flag in flags if flag not in groups and flag not in said and not given(flag)]
+        own = [flag for flag in flags if flag not in groups and flag not in said and not given(flag) and not required_data(flag)]
         also = [flag for flag in flags if flag in said and flag not in common]
         if name:
             lines += [f"**{name}**" + ("" if own or set(flags) - set(common) else ": no more"), ""]
