@@ -153,7 +153,7 @@ def references(flags, groups):
     whole = collections.defaultdict(list)
     for flag, group in groups.items():
         whole[group].append(flag)
-    learns = all(has(flag) for group in LEARNING for flag in whole[group])
+    learns = all(whole[group] and all(map(has, whole[group])) for group in LEARNING)
     lines = [f"[Learning]({SHARED}.md#learning)"] if learns else []
     for group, members in whole.items():
         here = [flag for flag in members if flag in flags]
@@ -184,7 +184,8 @@ def generated(variants, groups):
     lines = ["All of them:", "", *table(common), ""] if common else []
     said = set(common)
     for name, flags in all_flags.items():
-        own = [flag for flag in flags if flag not in groups and flag not in said and not given(flag) and not required_data(flag)]
+        own = [flag for flag in flags if flag not in groups and flag not in said
+               and not given(flag) and not required_data(flag)]
         also = [flag for flag in flags if flag in said and flag not in common]
         if name:
             lines += [f"**{name}**" + ("" if own or set(flags) - set(common) else ": no more"), ""]
