@@ -13,7 +13,6 @@
 #include "shoal/base/processes/process.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/cluster/chaos/processes/chaos_facts.h"
-#include "shoal/cluster/chaos/processes/chaos_page.h"
 #include "shoal/cluster/chaos/processes/chaos_workers.h"
 #include "shoal/cluster/chaos/simulated/sim_history.h"
 #include "shoal/engine/cpu/cpu.h"

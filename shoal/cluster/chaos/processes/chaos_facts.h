@@ -12,6 +12,10 @@
 
 namespace shoal::chaos {
 
+// The page about a run of chaos: figures, latencies and faults.
+// The title may be anybody's text.
+std::string chaos_page(const std::string& title, const ChaosReport& report);
+
 Json to_json(const ChaosReport& report);
 std::vector<Facts> rows_of(const ChaosReport& report);
 std::vector<std::string> lines_of(const ChaosReport& report);

@@ -1,7 +1,7 @@
 // The page about a run of chaos.
-#include "shoal/cluster/chaos/processes/chaos_page.h"
-
 #include <gtest/gtest.h>
+
+#include "shoal/cluster/chaos/processes/chaos_facts.h"
 
 namespace shoal::chaos {
 namespace {

@@ -1,6 +1,6 @@
 // Network: connections in virtual time that keep the order of messages, and the faults that can
 // happen to them. A peer that is silent for too long is given up, as
-// cluster/net/channel/heartbeat_timer.h does.
+// cluster/net/channel/framed_channel.h does.
 #pragma once
 
 #include <functional>
