@@ -26,7 +26,7 @@ class FederatedCluster : public testing::Test {
     simulated_ = simulate(*device_, options.hub.rounds);
     cluster_.emplace(static_cast<int>(workers));
     for (size_t i = 0; i < workers; ++i) {
-      if (i != without_data) start(i);
+      start(i, i == without_data ? nullptr : simulated_.shards[i]);
     }
     // Those that were started again are connected again.
     EXPECT_TRUE(eventually([&] {
@@ -34,10 +34,10 @@ class FederatedCluster : public testing::Test {
       return cluster_->coordinator().lost().empty();
     }));
   }
-  void start(size_t worker) {
-    cluster_->start(worker,
-                    {.tasks = {{federated_cluster::kFederatedTask,
-                                federated_cluster::learn_from(simulated_.shards[worker])}}});
+  void start(size_t worker) { start(worker, simulated_.shards[worker]); }
+  void start(size_t worker, std::shared_ptr<const Dataset> data) {
+    cluster_->start(worker, {.tasks = {{federated_cluster::kFederatedTask,
+                                        federated_cluster::learn_from(std::move(data))}}});
     EXPECT_TRUE(eventually([&] {
       const auto lost = cluster_->coordinator().lost();
       return std::ranges::count(lost, static_cast<int>(worker)) > 0;

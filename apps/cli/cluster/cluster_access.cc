@@ -14,7 +14,7 @@
 #include "shoal/cluster/device/board.h"
 #include "shoal/model/passes/passes.h"
 #ifdef SHOAL_MPI
-#include "shoal/cluster/mpi/ranked_cluster.h"
+#include "shoal/cluster/mpi/mpi.h"
 #include "shoal/engine/devices/devices.h"
 #endif
 

@@ -80,8 +80,9 @@ class TaskRun {
       for (const TaskEvent& event : channel_.wait(std::min({hub_.next_tick(), look, soon}))) {
         if (workers_.contains(event.worker)) SHOAL_TRY(take(event));
       }
-      hub_.tick(Clock::now());
+      // Before the hub goes on: one that is lost meanwhile is not back before the hub knows.
       reviver_.look();
+      hub_.tick(Clock::now());
       if (options_.cancelled()) hub_.stop();
       // Waiting for others is in vain.
       const bool is_alone = !workers_.empty() && gave_up_.size() == workers_.size();

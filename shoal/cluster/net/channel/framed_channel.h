@@ -7,21 +7,52 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "shoal/cluster/net/channel/assembler.h"
 #include "shoal/cluster/net/channel/chunk.h"
-#include "shoal/cluster/net/channel/heartbeat_timer.h"
 #include "shoal/cluster/net/channel/priority_ticket_lock.h"
 #include "shoal/cluster/net/stream.h"
 #include "shoal/cluster/net/transport.h"
 
 namespace shoal::net {
+
+class Heartbeat {
+ public:
+  virtual void beat() = 0;  // never blocks
+
+ protected:
+  ~Heartbeat() = default;
+};
+
+// One thread that drives the heartbeats of all channels of a transport.
+// Thread-safe.
+class HeartbeatTimer {
+ public:
+  explicit HeartbeatTimer(std::chrono::milliseconds interval);
+  ~HeartbeatTimer();
+  HeartbeatTimer(const HeartbeatTimer&) = delete;
+  HeartbeatTimer& operator=(const HeartbeatTimer&) = delete;
+
+  void add(Heartbeat& one);
+  void remove(Heartbeat& one);  // returns when it does not beat any more
+
+ private:
+  void run(std::chrono::milliseconds interval);
+
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_ = false;
+  std::vector<Heartbeat*> beating_;
+  std::thread thread_;
+};
 
 // Adapts the size of chunks to the speed of the link.
 // Chunks that go out in a millisecond or a few, whatever the link: an urgent frame waits for no
