@@ -9,7 +9,7 @@
 #include "shoal/base/timing/seconds_since.h"
 #include "shoal/cluster/messages/message_io.h"
 #include "shoal/cluster/training/reviver.h"
-#include "shoal/train/distributed/schedule/shares.h"
+#include "shoal/train/distributed/schedule/training_scheduler.h"
 
 namespace shoal::cluster {
 namespace {

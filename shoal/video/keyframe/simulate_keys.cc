@@ -5,7 +5,7 @@
 
 #include "shoal/base/round_up.h"
 #include "shoal/base/status.h"
-#include "shoal/video/keyframe/async_keys.h"
+#include "shoal/video/keyframe/async_features.h"
 
 namespace shoal::keyframe {
 namespace {
@@ -96,7 +96,7 @@ Latencies latencies_of(std::span<const AnsweredFrame> frames, size_t leave_out) 
   SHOAL_CHECK(leave_out < frames.size());
   const auto counted = frames.subspan(leave_out);
   std::vector<int64_t> sorted;
-  for (const AnsweredFrame& one : counted) sorted.push_back(one.latency_us);
+  for (const AnsweredFrame& answered_frame : counted) sorted.push_back(answered_frame.latency_us);
   std::ranges::sort(sorted);
   const auto quantile = [&](double share) {
     const auto rank = std::ceil(share * static_cast<double>(sorted.size()));

@@ -4,7 +4,8 @@
 //   latency = encode + upload + decode + answer, and the waiting before each
 //
 // A server that computes one frame after the other takes long for key frames, and frames after them
-// wait; one that computes features of key frames meanwhile (async_keys.h) takes the same for each.
+// wait; one that computes features of key frames meanwhile (async_features.h) takes the same for
+// each.
 #pragma once
 
 #include <cstddef>

@@ -67,7 +67,7 @@ json exact(const std::vector<std::string>& texts) {
 std::string settings_of(const TrainingOptions& options) {
   const train::OptimizerOptions& rule = options.optimizer;
   const train::Loss& loss = options.loss;
-  const Preprocess& how = options.preprocess;
+  const Preprocess& preprocess = options.preprocess;
   const Augment& augment = options.augment;
   json settings = {
       {"model", exact(options.model)},
@@ -75,8 +75,8 @@ std::string settings_of(const TrainingOptions& options) {
       {"limit", options.limit},
       {"hold_out", options.hold_out},
       {"preprocess",
-       {how.resize, how.crop, how.stretch, how.channels, how.mean, how.std, how.scale, how.bgr,
-        how.nhwc}},
+       {preprocess.resize, preprocess.crop, preprocess.stretch, preprocess.channels,
+        preprocess.mean, preprocess.std, preprocess.scale, preprocess.bgr, preprocess.nhwc}},
       {"augment", {augment.crop, augment.shift, augment.flip, augment.noise}},
       {"batch", options.batch},
       {"seed", options.seed},
