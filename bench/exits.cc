@@ -22,7 +22,7 @@
 #include "shoal/shrink/exits/inference/runner.h"
 #include "shoal/shrink/exits/network/heads.h"
 #include "shoal/shrink/exits/network/places.h"
-#include "shoal/shrink/exits/network/with_outputs.h"
+#include "shoal/shrink/exits/network/stages.h"
 
 namespace shoal::exits {
 namespace {

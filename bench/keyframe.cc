@@ -28,13 +28,12 @@
 #include "shoal/engine/session/model.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/video/detect/head.h"
-#include "shoal/video/keyframe/masks.h"
+#include "shoal/video/keyframe/flow.h"
 #include "shoal/video/keyframe/pipeline.h"
 #include "shoal/video/keyframe/simulate_keys_testing.h"
 #include "shoal/video/keyframe/sparse_network.h"
-#include "shoal/video/keyframe/warp.h"
 #include "shoal/video/watch/frames/open_source.h"
-#include "shoal/video/watch/run/agreement.h"
+#include "shoal/video/watch/run/gate.h"
 
 namespace shoal {
 namespace {

@@ -10,7 +10,6 @@
 #include "model.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/base/text/printable.h"
-#include "shoal/video/faces/evaluation/enrolment.h"
 #include "shoal/video/faces/evaluation/face_facts.h"
 #include "shoal/video/faces/evaluation/face_networks.h"
 #include "shoal/video/faces/recognition/face_settings.h"

@@ -1,5 +1,3 @@
-#include "shoal/shrink/branches/begin_branches.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include "shoal/base/math/random.h"
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/model/zoo/zoo.h"
-#include "shoal/shrink/branches/channel_shares.h"
+#include "shoal/shrink/branches/branch_networks.h"
 #include "shoal/train/step/weights/rebuild.h"
 
 namespace shoal::branch {

@@ -36,8 +36,8 @@ TEST(FewestBranches, StopsAtTheFirstThatFits) {
     EXPECT_GE(*branches, before);
     before = *branches;
     const auto fits = [&](size_t count) {
-      const Graph made = make_branches(graph, {.widths = equal_widths(count)})->graph;
-      return compare(graph, made, small).status().code() != Code::kExhausted;
+      const Graph result = make_branches(graph, {.widths = equal_widths(count)})->graph;
+      return compare(graph, result, small).status().code() != Code::kExhausted;
     };
     EXPECT_TRUE(*branches == 2 || !fits(*branches / 2));
   }
@@ -55,11 +55,12 @@ TEST(WidthsFor, LetsUnequalWorkersEndTogether) {
     scale(cluster.workers[1], 2);
     const auto widths = widths_for(graph, cluster, 0);
     ASSERT_TRUE(widths.ok()) << widths.status().message();
-    const Graph made = *passes::optimize(make_branches(graph, {.widths = *widths})->graph);
+    const Graph result = *passes::optimize(make_branches(graph, {.widths = *widths})->graph);
     const plan::Prediction together =
-        **plan::plan_branches(made, *plan::find_branches(made), cluster, {0, 1, 2});
+        **plan::plan_branches(result, *plan::find_branches(result), cluster, {0, 1, 2});
     const std::vector<double>& seconds = together.timeline.compute_seconds;
-    const double fastest_alone = plan::plan_for_one(made, cluster, 2)->timeline.compute_seconds[2];
+    const double fastest_alone =
+        plan::plan_for_one(result, cluster, 2)->timeline.compute_seconds[2];
     const double ideal = 7.0 / 4;
     EXPECT_GT(fastest_alone / *std::ranges::max_element(seconds), 0.9 * ideal) << name;
   }
@@ -67,8 +68,8 @@ TEST(WidthsFor, LetsUnequalWorkersEndTogether) {
 
 TEST(Compare, KnowsMoreBranchesThanChannels) {
   const Graph graph = *zoo::build("lenet5", {.width = 0.25});  // of 5 channels first
-  const Graph made = make_branches(graph, {.widths = equal_widths(16)})->graph;
-  const auto compared = compare(graph, made, pis(16, "gigabit"));
+  const Graph result = make_branches(graph, {.widths = equal_widths(16)})->graph;
+  const auto compared = compare(graph, result, pis(16, "gigabit"));
   ASSERT_TRUE(compared.ok()) << compared.status().message();
   EXPECT_EQ(compared->messages, 32u);
 }

@@ -15,9 +15,9 @@ namespace {
 using plan::find_branches;
 
 Branched branched(const Graph& graph, const BranchOptions& options, const BranchForm& form = {}) {
-  auto made = make_branches(graph, options, form);
-  EXPECT_TRUE(made.ok()) << made.status().message();
-  return made.ok() ? *std::move(made) : Branched{};
+  auto result = make_branches(graph, options, form);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result.ok() ? *std::move(result) : Branched{};
 }
 
 int64_t macs_of(const Graph& graph) {
@@ -45,13 +45,13 @@ TEST(MakeBranches, DividesTheClassifiersOfTheZoo) {
          {BranchOptions{equal_widths(2), 40}, BranchOptions{equal_widths(5)},
           BranchOptions{{1, 2, 4}, 10}}) {
       SCOPED_TRACE(name + " in " + std::to_string(options.widths.size()));
-      const Branched made = branched(graph, options);
-      EXPECT_TRUE(made.whole.empty()) << made.whole[0];
-      const auto branches = find_branches(made.graph);
+      const Branched result = branched(graph, options);
+      EXPECT_TRUE(result.whole.empty()) << result.whole[0];
+      const auto branches = find_branches(result.graph);
       ASSERT_TRUE(branches);
       ASSERT_EQ(branches->ends.size(), options.widths.size());
-      EXPECT_EQ(made.graph[made.graph.outputs()[0]].type, graph[graph.outputs()[0]].type);
-      EXPECT_TRUE(options.fatten > 0 || macs_of(made.graph) <= macs_of(graph));
+      EXPECT_EQ(result.graph[result.graph.outputs()[0]].type, graph[graph.outputs()[0]].type);
+      EXPECT_TRUE(options.fatten > 0 || macs_of(result.graph) <= macs_of(graph));
     }
   }
 }
@@ -64,8 +64,8 @@ TEST(MakeBranches, LosesOnlyWhatALostBranchGives) {
   const std::vector<Tensor> inputs = plan::random_inputs(rng, graph);
   const BranchOptions options{.widths = equal_widths(3), .merge = Merge::kConcat};
   const auto scores = [&](const BranchForm& form) {
-    const Graph made = branched(graph, options, form).graph;
-    const std::vector<Tensor> answer = plan::run_whole(made, *device, inputs);
+    const Graph result = branched(graph, options, form).graph;
+    const std::vector<Tensor> answer = plan::run_whole(result, *device, inputs);
     const auto elements = answer[0].data<float>();
     return std::vector<float>(elements.begin(), elements.end());
   };

@@ -37,12 +37,12 @@ TEST(PlanBranches, SendsTwoMessagesForEachBranch) {
   for (const branch::Merge merge : {branch::Merge::kSum, branch::Merge::kConcat}) {
     const Graph graph = in_branches("lenet5", {.widths = branch::equal_widths(4), .merge = merge});
     const Branches branches = *find_branches(graph);
-    const Prediction made = planned(graph, pis(4));
-    ASSERT_TRUE(verify(made.graph(), made.plan(), 4).ok());
-    ASSERT_EQ(made.schedule().transfers.size(), 8u);
-    const int joins = made.plan().segments[1].tasks[0].worker;
+    const Prediction prediction = planned(graph, pis(4));
+    ASSERT_TRUE(verify(prediction.graph(), prediction.plan(), 4).ok());
+    ASSERT_EQ(prediction.schedule().transfers.size(), 8u);
+    const int joins = prediction.plan().segments[1].tasks[0].worker;
     size_t inputs = 0, to_join = 0;
-    for (const Transfer& sent : made.schedule().transfers) {
+    for (const Transfer& sent : prediction.schedule().transfers) {
       inputs += sent.from == kCoordinator ? 1 : 0;
       to_join += sent.from != kCoordinator && sent.to == joins ? 1 : 0;
     }
@@ -51,7 +51,7 @@ TEST(PlanBranches, SendsTwoMessagesForEachBranch) {
     const size_t bytes = 4 * graph[graph.inputs()[0]].type.bytes() +
                          3 * graph[branches.ends[0][0]].type.bytes() +
                          graph[graph.outputs()[0]].type.bytes();
-    EXPECT_EQ(made.timeline.wire_bytes, static_cast<double>(bytes));
+    EXPECT_EQ(prediction.timeline.wire_bytes, static_cast<double>(bytes));
   }
 }
 
@@ -68,9 +68,10 @@ TEST(PlanBranches, KeepsTheAnswer) {
       const std::vector<Tensor> inputs = random_inputs(rng, graph);
       const std::vector<Tensor> want = run_whole(graph, *device, inputs);
       for (size_t workers : {2, 3, 4, 6}) {  // fewer than branches, too
-        const Prediction made = planned(graph, pis(workers));
-        EXPECT_EQ(made.plan().segments[0].tasks.size(), std::min(workers, options.widths.size()));
-        expect_near(run_here(graph, made.plan(), *device, inputs), want);
+        const Prediction prediction = planned(graph, pis(workers));
+        EXPECT_EQ(prediction.plan().segments[0].tasks.size(),
+                  std::min(workers, options.widths.size()));
+        expect_near(run_here(graph, prediction.plan(), *device, inputs), want);
       }
     }
   }
@@ -89,9 +90,9 @@ TEST(PlanBranches, GivesTheWidestBranchToTheFastestWorker) {
   scale(cluster.workers[2], 2);
   const Graph graph = in_branches("convnet", {{1, 2, 4}});
   const Branches branches = *find_branches(graph);
-  const Prediction made = planned(graph, cluster);
+  const Prediction prediction = planned(graph, cluster);
   const size_t branch_of_worker[] = {0, 2, 1};
-  for (const Task& task : made.plan().segments[0].tasks) {
+  for (const Task& task : prediction.plan().segments[0].tasks) {
     const size_t branch = branch_of_worker[static_cast<size_t>(task.worker)];
     EXPECT_EQ(task.outputs[0].value, branches.ends[branch][0]);
   }
@@ -101,9 +102,9 @@ TEST(PlanBranches, FindsNoWorkerWithoutMemory) {
   ClusterProfile cluster = pis(2);
   for (WorkerProfile& worker : cluster.workers) worker.memory_bytes = 1000;
   const Graph graph = in_branches("lenet5", {branch::equal_widths(2)});
-  const auto made = plan_branches(graph, *find_branches(graph), cluster, {0, 1});
-  ASSERT_TRUE(made.ok());
-  EXPECT_FALSE(made->has_value());
+  const auto result = plan_branches(graph, *find_branches(graph), cluster, {0, 1});
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->has_value());
 }
 
 size_t branches_in(const std::string& nodes) {

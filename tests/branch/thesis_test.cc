@@ -11,9 +11,9 @@ namespace shoal::branch {
 namespace {
 
 Graph branched(const Graph& graph, const BranchOptions& options) {
-  auto made = make_branches(graph, options);
-  EXPECT_TRUE(made.ok()) << made.status().message();
-  return made.ok() ? std::move(made->graph) : Graph();
+  auto result = make_branches(graph, options);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result.ok() ? std::move(result->graph) : Graph();
 }
 
 int64_t parameters_of(const Graph& graph, size_t branches, double fatten = 0) {

@@ -1,5 +1,3 @@
-#include "shoal/shrink/branches/widest.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,11 +25,11 @@ std::vector<size_t> all_blocks(const Graph& graph) {
 TEST(WidestBranches, AreInTimeAndWouldNotBeIfTheyWereWider) {
   for (const Graph& graph : {vgg(), *zoo::build("resnet20")}) {
     constexpr double kSeconds = 0.08;
-    const auto made = widest_branches(graph, phones(), kSeconds);
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    ASSERT_TRUE(*made);
-    EXPECT_LE((*made)->made.timeline.seconds, kSeconds);
-    BranchOptions wider = (*made)->branches;
+    const auto result = widest_branches(graph, phones(), kSeconds);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    ASSERT_TRUE(*result);
+    EXPECT_LE((*result)->made.timeline.seconds, kSeconds);
+    BranchOptions wider = (*result)->branches;
     wider.fatten += 10;
     const auto slower = plan_of(make_branches(graph, wider)->graph, phones());
     EXPECT_GT((*slower)->timeline.seconds, kSeconds);
@@ -43,50 +41,50 @@ TEST(WidestBranches, AreWiderWhereTheImageTakesFewerBytes) {
   constexpr double kSeconds = 0.08;
   const auto plain = widest_branches(vgg(), phones(), kSeconds);
   const plan::WireOptions wire{.smallest = plan::WireFormat::kF16, .error = 1, .inputs = true};
-  const auto made = widest_branches(vgg(), phones(), kSeconds, wire);
-  ASSERT_TRUE(plain.ok() && *plain && made.ok() && *made);
-  EXPECT_LE((*made)->made.timeline.seconds, kSeconds);
-  EXPECT_GT((*made)->made.error, 0);
-  EXPECT_GT(static_cast<double>((*made)->macs), 1.05 * static_cast<double>((*plain)->macs));
+  const auto result = widest_branches(vgg(), phones(), kSeconds, wire);
+  ASSERT_TRUE(plain.ok() && *plain && result.ok() && *result);
+  EXPECT_LE((*result)->made.timeline.seconds, kSeconds);
+  EXPECT_GT((*result)->made.error, 0);
+  EXPECT_GT(static_cast<double>((*result)->macs), 1.05 * static_cast<double>((*plain)->macs));
 }
 
 // One radio sends the images one after the other.
 TEST(WidestBranches, AreNarrowerWhereTheImageComesLater) {
-  const auto made = widest_branches(vgg(), phones(), 0.085);
-  ASSERT_TRUE(made.ok() && *made);
-  const std::vector<double>& factors = (*made)->branches.factors;
+  const auto result = widest_branches(vgg(), phones(), 0.085);
+  ASSERT_TRUE(result.ok() && *result);
+  const std::vector<double>& factors = (*result)->branches.factors;
   ASSERT_EQ(factors.size(), 4u);
   EXPECT_GT(factors.front(), factors.back());
   EXPECT_TRUE(std::ranges::is_sorted(factors, std::greater()));
-  const std::vector<plan::Span>& tasks = (*made)->made.timeline.tasks[0];
+  const std::vector<plan::Span>& tasks = (*result)->made.timeline.tasks[0];
   const auto [first, last] = std::ranges::minmax(tasks, {}, &plan::Span::end);
   EXPECT_LT(last.end - first.end, 0.1 * (last.end - last.begin));
 }
 
 TEST(WidestBranches, AreNoneWhereMessagesAloneTakeLonger) {
-  const auto made = widest_branches(*zoo::build("resnet20"), phones(), 0.01);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  EXPECT_FALSE(*made);
+  const auto result = widest_branches(*zoo::build("resnet20"), phones(), 0.01);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(*result);
 }
 
 TEST(BalancedBranches, AreFlatterTheLessTimeThereIs) {
   const Graph graph = *zoo::build("resnet20");
   size_t before = 0;
   for (const double seconds : {0.1, 0.075}) {
-    const auto made = balanced_branches(graph, all_blocks(graph), phones(), seconds);
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    ASSERT_TRUE(*made) << seconds;
-    EXPECT_LE((*made)->made.timeline.seconds, seconds);
-    EXPECT_GE((*made)->blocks.size(), before);
-    before = (*made)->blocks.size();
+    const auto result = balanced_branches(graph, all_blocks(graph), phones(), seconds);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    ASSERT_TRUE(*result) << seconds;
+    EXPECT_LE((*result)->made.timeline.seconds, seconds);
+    EXPECT_GE((*result)->blocks.size(), before);
+    before = (*result)->blocks.size();
   }
   EXPECT_GT(before, 0u);
 }
 
 TEST(BalancedBranches, KeepTheDepthOfNetworksWithoutBlocks) {
-  const auto made = balanced_branches(vgg(), all_blocks(vgg()), phones(), 0.08);
-  ASSERT_TRUE(made.ok() && *made);
-  EXPECT_TRUE((*made)->blocks.empty());
+  const auto result = balanced_branches(vgg(), all_blocks(vgg()), phones(), 0.08);
+  ASSERT_TRUE(result.ok() && *result);
+  EXPECT_TRUE((*result)->blocks.empty());
 }
 
 }  // namespace

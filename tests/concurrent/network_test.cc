@@ -11,9 +11,9 @@
 #include "shoal/model/graph/text.h"
 #include "shoal/model/onnx/export/export.h"
 #include "shoal/model/tensor/compare.h"
-#include "shoal/shrink/search/dag_network.h"
-#include "shoal/shrink/search/dag_score.h"
-#include "shoal/shrink/search/generate_dag.h"
+#include "shoal/shrink/search/candidates.h"
+#include "shoal/shrink/search/dag.h"
+#include "shoal/shrink/search/dag_schedule.h"
 #include "shoal/train/step/trainer/trainer.h"
 
 namespace shoal::concurrent {
@@ -165,9 +165,9 @@ TEST(ConcurrentNetwork, ScoreRanksNearlyAsSchedulesDo) {
     std::vector<double> scores, estimates, seconds;
     for (uint64_t seed = 0; seed < 500; ++seed) {
       const Workload work = uniform_workload(random_dag(seed, 40), 1, 1);
-      const Score made = best_score(work, units.count);
-      scores.push_back(made.cs());
-      estimates.push_back(made.seconds(units));
+      const Score score = best_score(work, units.count);
+      scores.push_back(score.cs());
+      estimates.push_back(score.seconds(units));
       seconds.push_back(make_schedule(work, units).seconds());
     }
     EXPECT_GE(spearman(scores, seconds), c.cs);           // 0.72, 0.74

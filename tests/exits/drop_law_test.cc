@@ -25,9 +25,9 @@ TEST(CalibrateForDrop, HoldsOnOtherImagesWhereCountingDoesNot) {
   double macs = 0;
   for (int seed = 0; seed < kSeeds; ++seed) {
     const World world = drawn(2'000, rng);
-    const auto made = calibrate_for_drop(world.scores, {kPoints, 0.05}, kMacs);
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    const Lost now = lost(others, made->scales, made->thresholds);
+    const auto result = calibrate_for_drop(world.scores, {kPoints, 0.05}, kMacs);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    const Lost now = lost(others, result->scales, result->thresholds);
     wrong += now.points > kPoints ? 1 : 0;
     macs += now.macs / kSeeds;
     if (seed >= kCounted) continue;  // which takes longer

@@ -26,16 +26,16 @@ MultiExitForBatch zoo_multi_exit(const std::string& name, size_t exits, int64_t 
     SHOAL_ASSIGN(const Graph network,
                  zoo::build(name, {.batch = batch, .width = 0.5, .size = size}));
     SHOAL_ASSIGN(const std::vector<ValueId> places, even_places(network, exits));
-    SHOAL_ASSIGN(WithHeads made, add_heads(network, places, {}));
-    return std::move(made.network);
+    SHOAL_ASSIGN(WithHeads with_heads, add_heads(network, places, {}));
+    return std::move(with_heads.network);
   };
 }
 
 // Every exit of the network, run at once as one graph.
 Result<std::vector<Tensor>> whole(Device& device, const MultiExitForBatch& network,
                                   const Tensor& images) {
-  SHOAL_ASSIGN(const MultiExit made, network(images.shape()[0]));
-  SHOAL_ASSIGN(const Graph graph, passes::optimize(made.graph));
+  SHOAL_ASSIGN(const MultiExit multi_exit, network(images.shape()[0]));
+  SHOAL_ASSIGN(const Graph graph, passes::optimize(multi_exit.graph));
   SHOAL_ASSIGN(const auto executable, device.compile(graph));
   std::vector<Tensor> outputs(graph.outputs().size());
   SHOAL_TRY(executable->run(std::span(&images, 1), outputs, {}));

@@ -13,7 +13,6 @@
 #include "shoal/engine/gpu/plan/options.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/train/step/graph/step_graph.h"
-#include "shoal/train/step/trainer/step_work.h"
 #include "shoal/train/step/trainer/trainer.h"
 #include "shoal/train/step/trainer/update_graph.h"
 #include "small_network.h"

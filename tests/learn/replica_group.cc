@@ -3,19 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "shoal/train/data/batches.h"
+
 namespace shoal::learn {
-namespace {
-
-// Micro-batch `number` of so many, along the first axis.
-Tensor micro_batch(const Tensor& batch, int64_t number, int64_t count) {
-  Region region = Region::whole(batch.shape());
-  const int64_t size = batch.shape()[0] / count;
-  region.begin[0] = number * size;
-  region.end[0] = (number + 1) * size;
-  return crop(batch, region);
-}
-
-}  // namespace
 
 Result<ReplicaGroup> ReplicaGroup::create(Device& device, const Graph& network,
                                           const train::TrainerOptions& options,

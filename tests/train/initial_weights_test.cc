@@ -66,8 +66,8 @@ TEST(Retargeted, GivesTheLastLayerOtherClassesAndKeepsTheRest) {
 
 TEST(Rebatched, IsTheNetworkForAnotherBatch) {
   for (const char* name : {"lenet5", "convnet", "mobilenetv2", "encoder"}) {
-    const Graph one = *zoo::build(name, {.batch = 1});
-    const auto many = rebatched(one, 5);
+    const Graph graph = *zoo::build(name, {.batch = 1});
+    const auto many = rebatched(graph, 5);
     if (!many.ok()) continue;  // it knows its batch
     const Graph want = *zoo::build(name, {.batch = 5});
     EXPECT_EQ(to_text(*many), to_text(*rebuilt(want, {}))) << name;

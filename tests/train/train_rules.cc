@@ -11,7 +11,7 @@
 #include "shoal/engine/device/device.h"
 #include "shoal/engine/inputs/npy.h"
 #include "shoal/train/step/graph/differentiate.h"
-#include "shoal/train/step/graph/loss.h"
+#include "shoal/train/step/graph/step_graph.h"
 #include "shoal/train/step/optimizer/optimizer.h"
 #include "shoal/train/step/optimizer/schedule.h"
 
@@ -27,8 +27,8 @@ class Options {
     }
   }
   double number(const std::string& name, double fallback) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? fallback : found->second;
+    const auto position = values_.find(name);
+    return position == values_.end() ? fallback : position->second;
   }
   float real(const std::string& name, double fallback) const {
     return static_cast<float>(number(name, fallback));
@@ -72,15 +72,16 @@ Status check_loss(const std::string& folder, const Options& options) {
 }
 
 Status check_optimizer(const std::string& folder, const Options& options) {
-  OptimizerOptions how{.rule = static_cast<OptimizerOptions::Rule>(options.whole("rule", 0)),
-                       .rate = options.real("rate", 0.01),
-                       .momentum = options.real("momentum", 0),
-                       .nesterov = options.whole("nesterov", 0) != 0,
-                       .beta1 = options.real("beta1", 0.9),
-                       .beta2 = options.real("beta2", 0.999),
-                       .epsilon = options.real("epsilon", 1e-8),
-                       .weight_decay = options.real("weight_decay", 0),
-                       .max_norm = options.real("max_norm", 0)};
+  OptimizerOptions optimizer_options{
+      .rule = static_cast<OptimizerOptions::Rule>(options.whole("rule", 0)),
+      .rate = options.real("rate", 0.01),
+      .momentum = options.real("momentum", 0),
+      .nesterov = options.whole("nesterov", 0) != 0,
+      .beta1 = options.real("beta1", 0.9),
+      .beta2 = options.real("beta2", 0.999),
+      .epsilon = options.real("epsilon", 1e-8),
+      .weight_decay = options.real("weight_decay", 0),
+      .max_norm = options.real("max_norm", 0)};
   std::vector<Tensor> weights, all;
   for (int64_t i = 0; i < options.whole("weights", 1); ++i) {
     SHOAL_ASSIGN(Tensor weight, read_npy(folder + "/weight_" + std::to_string(i) + ".npy"));
@@ -88,7 +89,7 @@ Status check_optimizer(const std::string& folder, const Options& options) {
     weights.push_back(std::move(weight));
     all.push_back(std::move(steps));
   }
-  Optimizer optimizer(how, std::vector<std::string>(weights.size()));
+  Optimizer optimizer(optimizer_options, std::vector<std::string>(weights.size()));
   for (int64_t step = 0; step < all[0].shape()[0]; ++step) {
     std::vector<Tensor> gradients;
     for (size_t i = 0; i < weights.size(); ++i) {

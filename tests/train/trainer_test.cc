@@ -14,7 +14,7 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/zoo/embedded.h"
 #include "shoal/model/zoo/zoo.h"
-#include "shoal/train/step/graph/frozen_body.h"
+#include "shoal/train/step/graph/features.h"
 
 namespace shoal::train {
 namespace {
@@ -242,9 +242,9 @@ Tensor scores_after_a_step(const Graph& network, uint64_t seed) {
 
 TEST(Trainer, DropsOtherThingsInEveryPlaceAndForEverySeed) {
   const Graph network = dropping(0.5f);
-  const Tensor one = scores_after_a_step(network, 1), same = scores_after_a_step(network, 1);
-  EXPECT_TRUE(std::ranges::equal(one.bytes(), same.bytes()));
-  EXPECT_FALSE(std::ranges::equal(one.bytes(), scores_after_a_step(network, 2).bytes()));
+  const Tensor tensor = scores_after_a_step(network, 1), same = scores_after_a_step(network, 1);
+  EXPECT_TRUE(std::ranges::equal(tensor.bytes(), same.bytes()));
+  EXPECT_FALSE(std::ranges::equal(tensor.bytes(), scores_after_a_step(network, 2).bytes()));
   // Two masks that have nothing to do with each other agree in half of their elements.
   const Tensor difference = scores_after_a_step(dropping(0.5f, true), 1);
   const auto agreed = std::ranges::count(difference.data<float>(), 0.0f);

@@ -147,9 +147,9 @@ TEST(ResidentTrainer, RefusesWhatOnlyTheHostCanDo) {
   EXPECT_EQ(trainer.update().code(), Code::kUnsupported);
   EXPECT_TRUE(trainer.gradients().empty());
   const auto graph = zoo::build("mlp", {.batch = kBatch});
-  const auto made = Trainer::create(
+  const auto result = Trainer::create(
       *device, *graph, {.regularizers = {Regularizer{.strength = 1}}, .update_on_device = true});
-  EXPECT_EQ(made.status().code(), Code::kUnsupported);
+  EXPECT_EQ(result.status().code(), Code::kUnsupported);
 }
 
 }  // namespace

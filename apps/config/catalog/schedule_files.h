@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "shoal/base/status.h"
-#include "shoal/variants/scheduler/simulation/day.h"
+#include "shoal/variants/scheduler/simulation/days.h"
 
 namespace shoal::config {
 

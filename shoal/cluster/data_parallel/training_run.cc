@@ -8,7 +8,7 @@
 #include "shoal/base/timing/seconds_since.h"
 #include "shoal/cluster/coordinator/runtime/task_run.h"
 #include "shoal/cluster/data_parallel/training_task.h"
-#include "shoal/train/distributed/schedule/shares.h"
+#include "shoal/train/distributed/schedule/training_scheduler.h"
 #include "training.pb.h"
 
 namespace shoal::cluster {

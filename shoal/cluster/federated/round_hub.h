@@ -24,7 +24,7 @@
 
 #include "shoal/cluster/federated/round_messages.h"
 #include "shoal/cluster/federated/secret_round.h"
-#include "shoal/train/federated/course.h"
+#include "shoal/train/federated/federated_options.h"
 #include "shoal/train/federated/scenario.h"
 
 namespace shoal::federated_cluster {

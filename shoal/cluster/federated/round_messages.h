@@ -14,7 +14,7 @@
 #include "shoal/engine/inputs/image.h"
 #include "shoal/train/data/augment.h"
 #include "shoal/train/federated/strategy.h"
-#include "shoal/train/secure_sum/round_options.h"
+#include "shoal/train/secure_sum/messages.h"
 
 namespace shoal::federated_cluster {
 

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "shoal/train/secure_sum/quantise.h"
 #include "shoal/train/secure_sum/simulate.h"
 
 namespace shoal::federated_cluster {

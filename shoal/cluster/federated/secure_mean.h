@@ -2,7 +2,7 @@
 // the sum, and no client's part (secure_sum/client.h).
 //
 // Client k of K went from w to v_k with n_k examples, at most `most`. Its vector has, for each
-// element, n_k (v_k - w) / most as an integer (train/secure_sum/quantise.h), and at the end three
+// element, n_k (v_k - w) / most as an integer (train/secure_sum/simulate.h), and at the end three
 // integers: n_k, the number of its elements that were clamped, and its loss. Of the sums over those
 // that sent theirs,
 //
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/train/federated/secret_mean.h"
+#include "shoal/train/federated/federated_options.h"
 #include "shoal/train/secure_sum/server.h"
 
 namespace shoal::federated_cluster {

@@ -6,7 +6,7 @@
 #include "shoal/base/text/json.h"
 #include "shoal/cluster/training/training_inputs.h"
 #include "shoal/cluster/training/training_observer.h"
-#include "shoal/train/distributed/schedule/shares.h"
+#include "shoal/train/distributed/schedule/training_scheduler.h"
 #include "shoal/train/run/loop/checkpoint.h"
 #include "shoal/train/run/setup/derived_options.h"
 #include "shoal/train/run/setup/training_network.h"

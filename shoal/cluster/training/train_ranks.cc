@@ -10,7 +10,7 @@
 #include "shoal/train/distributed/exchange/merger.h"
 #include "shoal/train/distributed/exchange/replica.h"
 #include "shoal/train/distributed/run/hub_messages.h"
-#include "shoal/train/distributed/schedule/shares.h"
+#include "shoal/train/distributed/schedule/training_scheduler.h"
 #include "shoal/train/run/setup/training_network.h"
 
 namespace shoal::train_cluster {

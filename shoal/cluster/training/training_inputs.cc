@@ -12,14 +12,6 @@
 namespace shoal::train_cluster {
 namespace {
 
-Tensor part_of(const Tensor& whole, int64_t number, int64_t count) {
-  Region region = Region::whole(whole.shape());
-  const int64_t size = whole.shape()[0] / count;
-  region.begin[0] = number * size;
-  region.end[0] = (number + 1) * size;
-  return crop(whole, region);
-}
-
 std::vector<double> without_first(const std::vector<double>& seconds) {
   return {seconds.begin() + (seconds.size() > 1 ? 1 : 0), seconds.end()};
 }
@@ -108,8 +100,8 @@ Result<const Batch*> Setup::batch_of(int64_t step) {
 Result<learn::MicroBatch> Setup::examples(int64_t step, int64_t number) {
   SHOAL_ASSIGN(const Batch* batch, batch_of(step));
   const int64_t count = int64_t{1} << options_.levels;
-  return learn::MicroBatch{part_of(batch->images, number, count),
-                           {part_of(batch->labels, number, count)}};
+  return learn::MicroBatch{micro_batch(batch->images, number, count),
+                           {micro_batch(batch->labels, number, count)}};
 }
 
 Result<fit::Evaluation> Setup::evaluate(Device& device, const Graph& trained, size_t most) const {

@@ -11,8 +11,8 @@
 #include "shoal/train/run/setup/training_network.h"
 #include "shoal/train/step/graph/step_graph.h"
 #include "shoal/variants/catalog/as_task.h"
-#include "shoal/variants/catalog/model_of.h"
-#include "shoal/variants/catalog/specialists/special_maker.h"
+#include "shoal/variants/catalog/catalog.h"
+#include "shoal/variants/catalog/specialists/specialise.h"
 
 namespace shoal::serve {
 namespace {

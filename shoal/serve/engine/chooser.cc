@@ -8,7 +8,7 @@
 #include "shoal/base/text/json_text.h"
 #include "shoal/base/text/number_text.h"
 #include "shoal/serve/engine/model_part.h"
-#include "shoal/variants/scheduler/explain.h"
+#include "shoal/variants/scheduler/scheduler.h"
 
 namespace shoal::serve {
 namespace {

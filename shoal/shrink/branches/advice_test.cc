@@ -9,7 +9,7 @@
 namespace shoal::branch {
 namespace {
 
-// Any plan, which takes so long.
+// Any plan, which takes `seconds`.
 plan::Prediction taking(double seconds) {
   Graph graph;
   graph.mark_output(*graph.add(ops::relu, {graph.add_input("x", {DType::kF32, {1, 4}})}));

@@ -2,31 +2,43 @@
 // same network for different batches.
 #pragma once
 
+#include <cstddef>
 #include <utility>
+#include <vector>
 
+#include "shoal/base/status.h"
+#include "shoal/engine/device/device.h"
 #include "shoal/shrink/branches/make_branches.h"
+#include "shoal/shrink/compress/units/groups.h"
+#include "shoal/shrink/retraining/networks.h"
+#include "shoal/train/data/dataset.h"
 #include "shoal/train/run/setup/training_network.h"
+#include "shoal/train/run/setup/training_options.h"
 
 namespace shoal::branch {
-
-// A network changed as a graph, whatever the batch.
-template <class Change>
-fit::NetworkForBatch changed(fit::NetworkForBatch network, Change change) {
-  return [network = std::move(network),
-          change = std::move(change)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, change(loaded.graph));
-    return loaded;
-  };
-}
 
 // A network as branches, in this form.
 inline fit::NetworkForBatch in_branches(const fit::NetworkForBatch& network,
                                         const BranchOptions& options, const BranchForm& form = {}) {
-  return changed(network, [options, form](const Graph& graph) -> Result<Graph> {
-    SHOAL_ASSIGN(Branched made, make_branches(graph, options, form));
-    return std::move(made.graph);
+  return fit::changed(network, [options, form](const Graph& graph) -> Result<Graph> {
+    SHOAL_ASSIGN(Branched branched, make_branches(graph, options, form));
+    return std::move(branched.graph);
   });
 }
+
+// The units that this branch does without, by number. Where the worth of units is known, each
+// group is dealt out from the best on, so that no branch gets only what the others can do without;
+// a branch that is fattened takes the best of its neighbours' next. REQUIRES: options are those of
+// a network with these groups, and have such a branch.
+std::vector<size_t> units_without(const compress::Groups& groups, const BranchOptions& options,
+                                  size_t branch);
+
+// The weights, by name, of the network as branches. Each branch is refitted to answer some of the
+// examples as the network does (shrink/compress/refit/refit.h), and has an equal say. The thesis'
+// branches begin with fresh weights; these need far fewer images. REQUIRES: branches are
+// concatenated. Fails as make_branches(), the examples and the device do.
+Result<shrink::Weights> weights_of_branches(Device& device, const shrink::NetworkForBatch& network,
+                                            const BranchOptions& options, const Dataset& examples,
+                                            const fit::TrainingOptions& recipe);
 
 }  // namespace shoal::branch

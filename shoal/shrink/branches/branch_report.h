@@ -13,7 +13,7 @@
 
 namespace shoal::branch {
 
-// The devices that so many branches are for.
+// The devices for this number of branches.
 using ClusterFor = std::function<Result<plan::ClusterProfile>(size_t branches)>;
 
 // What branches should be, in words.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -19,7 +20,7 @@ namespace shoal::branch {
 Result<size_t> fewest_branches(const Graph& graph, const plan::ClusterProfile& cluster,
                                double fatten, size_t most);
 
-// Widths of as many branches as there are workers such that all workers take about as long. The
+// Widths of one branch per worker with which all workers take about the same time. The
 // work of a branch grows with its width, by the square of it within the branch, so these are not
 // the speeds themselves. Widths start from the root of the speeds, and are corrected by the root of
 // how much longer than the mean a branch takes.
@@ -46,5 +47,29 @@ struct Comparison {
 // has no plan for want of memory.
 Result<Comparison> compare(const Graph& graph, const Graph& branched,
                            const plan::ClusterProfile& cluster);
+
+// Branches that are fast enough.
+struct Widest {
+  BranchOptions branches;
+  std::vector<size_t> blocks = {};  // residual blocks that no branch has, by number
+  int64_t macs = 0;                 // of all branches, for one image
+  plan::Prediction made;            // by which they are fast enough
+};
+
+// Of all numbers of branches up to that of the workers, and all widths, those with most
+// multiply-accumulates that take at most `seconds`. A branch whose image comes later than the
+// others' is narrower. Nothing if even the narrowest are too slow. `graph` is for one image;
+// messages are in fewer bytes as `wire` allows. Fails as make_branches() does.
+Result<std::optional<Widest>> widest_branches(const Graph& graph,
+                                              const plan::ClusterProfile& cluster, double seconds,
+                                              const plan::WireOptions& wire = {});
+
+// The same, but where branches would become narrow, residual blocks are left out of all of them, in
+// this order: as many as it takes that depth saves as much as width does. Networks that are both
+// thin and deep, or both wide and flat, learn less of the same work. REQUIRES: the order has
+// numbers of residual_blocks(graph).
+Result<std::optional<Widest>> balanced_branches(const Graph& graph, std::span<const size_t> order,
+                                                const plan::ClusterProfile& cluster, double seconds,
+                                                const plan::WireOptions& wire = {});
 
 }  // namespace shoal::branch

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "shoal/base/timing/seconds_since.h"
-#include "shoal/shrink/branches/begin_branches.h"
+#include "shoal/engine/session/graph_facts.h"
 #include "shoal/shrink/branches/branch_networks.h"
 #include "shoal/shrink/compress/units/groups.h"
+#include "shoal/shrink/prune/decision/decide.h"
 #include "shoal/shrink/prune/decision/depth.h"
-#include "shoal/shrink/prune/decision/worth.h"
 #include "shoal/shrink/retraining/networks.h"
 #include "shoal/shrink/retraining/norms.h"
 #include "shoal/shrink/retraining/retrain.h"
@@ -69,7 +69,7 @@ class Run {
     SHOAL_ASSIGN(const NetworkForBatch plain, as_written(branches, trained.weights));
     SHOAL_ASSIGN(result_.top1, judged(plain));
     if (options_.controls) {
-      SHOAL_TRY(judge_lost(branches, trained.weights));
+      SHOAL_TRY(evaluate_lost(branches, trained.weights));
       SHOAL_TRY(learn_same_work());
     }
     if (!options_.out.empty()) SHOAL_TRY(fit::export_network(plain, options_.out));
@@ -83,12 +83,11 @@ class Run {
   }
 
   Status look_at(const BranchOptions& branches) {
-    SHOAL_ASSIGN(const LoadedGraph one, given_(1));
+    SHOAL_ASSIGN(const LoadedGraph loaded, given_(1));
     SHOAL_ASSIGN(const LoadedGraph left, trunk_(1));
     SHOAL_ASSIGN(result_.sizes, sizes_of(left.graph, branches));
-    result_.sizes.parameters_dense = parameters(one.graph);
-    result_.sizes.macs_dense = 0;
-    for (const Node& node : one.graph.nodes()) result_.sizes.macs_dense += macs(one.graph, node);
+    result_.sizes.parameters_dense = parameters(loaded.graph);
+    result_.sizes.macs_dense = total_macs(loaded.graph);
     return {};
   }
 
@@ -165,8 +164,8 @@ class Run {
     NetworkForBatch network = in_branches(trunk_, branches, form);
     if (!options_.refit) return fresh(std::move(network));
     // The weights of a lost branch have no place.
-    return changed(std::move(network),
-                   [this](const Graph& graph) { return train::rebuilt(graph, start_); });
+    return fit::changed(std::move(network),
+                        [this](const Graph& graph) { return train::rebuilt(graph, start_); });
   }
 
   Result<Trained> learn(const BranchOptions& branches) {
@@ -185,12 +184,12 @@ class Run {
   Result<NetworkForBatch> as_written(const BranchOptions& branches, const Weights& weights,
                                      const BranchForm& form = {}) {
     SHOAL_ASSIGN(const Learner learner, learner_of(begun(branches, form)));
-    return folded(learner, changed(learner.network, [weights](const Graph& graph) {
+    return folded(learner, fit::changed(learner.network, [weights](const Graph& graph) {
                     return train::rebuilt(graph, weights);
                   }));
   }
 
-  Status judge_lost(const BranchOptions& branches, const Weights& weights) {
+  Status evaluate_lost(const BranchOptions& branches, const Weights& weights) {
     for (size_t i = 0; i < branches.widths.size(); ++i) {
       SHOAL_ASSIGN(const NetworkForBatch rest, as_written(branches, weights, {.lost = {i}}));
       SHOAL_ASSIGN(result_.top1_lost.emplace_back(), judged(rest));
@@ -200,11 +199,11 @@ class Run {
 
   Status learn_same_work() {
     const NetworkForBatch narrow =
-        changed(given_, [macs = result_.sizes.macs](const Graph& graph) -> Result<Graph> {
+        fit::changed(given_, [macs = result_.sizes.macs](const Graph& graph) -> Result<Graph> {
           return narrowed_to(graph, macs * graph[graph.inputs()[0]].type.shape[0]);
         });
     SHOAL_ASSIGN(const LoadedGraph one, narrow(1));
-    for (const Node& node : one.graph.nodes()) result_.macs_same += macs(one.graph, node);
+    result_.macs_same = total_macs(one.graph);
     SHOAL_ASSIGN(const Trained trained,
                  train("same work", fresh(narrow), true, options_.recipe.epochs));
     SHOAL_ASSIGN(result_.top1_same_macs, judged(shrink::with_weights(narrow, trained.weights)));
@@ -240,14 +239,7 @@ Status check(const LearnOptions& options) {
   if (options.refit && options.branches.merge != Merge::kConcat) {
     return invalid("branches that are refitted are concatenated");
   }
-  // Networks are made here; the recipe only says how they learn.
-  fit::TrainingOptions plain = options.recipe;
-  if (plain.retarget > 0 || plain.patience > 0) {
-    return invalid("branches take no recipe with retarget or patience");
-  }
-  plain.teacher.clear();
-  plain.loss.distill = 0;
-  return fit::check(plain);
+  return shrink::check_recipe(options.recipe, "branches take", true);
 }
 
 Result<LearnResult> learn_branches(Device& device, const Model& model, const fit::JudgedData& data,

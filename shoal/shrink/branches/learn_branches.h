@@ -13,12 +13,12 @@
 // All networks learn by the same recipe from the same images in the same order: first the dense
 // control, which is the network as it was given and teaches the others; then the branches, from
 // fresh weights as in the thesis [Hadidi 2021, 5.1], or refitted to what the network answers
-// (begin_branches.h); last the control of the same work, a single network that is as narrow as it
+// (branch_networks.h); last the control of the same work, a single network that is as narrow as it
 // takes to have the multiply-accumulates of all branches.
 //
 // While the branches learn, each is left out with a probability p for an image, and what it gives
 // counts 1 / (1 - p) otherwise. So no branch is needed by the others, and a network that has lost
-// one still answers. Test examples only judge networks after their last epoch.
+// one still answers. Test examples only evaluate networks after their last epoch.
 #pragma once
 
 #include <atomic>

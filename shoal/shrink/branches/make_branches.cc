@@ -9,14 +9,14 @@
 #include <optional>
 #include <utility>
 
+#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/ops/chain.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/use_defs.h"
-#include "shoal/shrink/branches/channel_shares.h"
+#include "shoal/shrink/branches/branch_networks.h"
 #include "shoal/shrink/compress/units/narrowing.h"
 #include "shoal/shrink/compress/units/remove.h"
-#include "shoal/shrink/compress/units/slabs.h"
-#include "shoal/train/step/weights/product_layer.h"
+#include "shoal/train/step/weights/rebuild.h"
 
 namespace shoal::branch {
 namespace {
@@ -76,9 +76,9 @@ std::vector<bool> makers_of(const Graph& graph, ValueId value) {
 // What the nodes after the branches may read: what they make themselves, what the branches give,
 // and constants.
 Status check_readers(const Graph& graph, const Division& division) {
-  const ValueId given = graph.nodes()[division.classifier].inputs[0];
+  const ValueId value = graph.nodes()[division.classifier].inputs[0];
   std::vector<bool> known(graph.value_count());
-  known[static_cast<size_t>(given)] = true;
+  known[static_cast<size_t>(value)] = true;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     if (!division.after[i]) continue;
     const Node& node = graph.nodes()[i];
@@ -300,12 +300,6 @@ class Maker {
                                        // branch, of all
 };
 
-int64_t macs_of(const Graph& graph) {
-  int64_t all = 0;
-  for (const Node& node : graph.nodes()) all += macs(graph, node);
-  return all;
-}
-
 }  // namespace
 
 std::vector<double> equal_widths(size_t branches) { return std::vector<double>(branches, 1); }
@@ -317,14 +311,14 @@ Result<Branched> make_branches(const Graph& graph, const BranchOptions& options,
 }
 
 Result<BranchSizes> sizes_of(const Graph& graph, const BranchOptions& options) {
-  SHOAL_ASSIGN(Branched made, make_branches(graph, options));
-  return BranchSizes{.parameters = parameters(made.graph),
+  SHOAL_ASSIGN(Branched branched, make_branches(graph, options));
+  return BranchSizes{.parameters = parameters(branched.graph),
                      .parameters_dense = parameters(graph),
-                     .macs = macs_of(made.graph),
-                     .macs_dense = macs_of(graph),
+                     .macs = total_macs(branched.graph),
+                     .macs_dense = total_macs(graph),
                      .fatten = options.fatten,
-                     .merge = made.merge,
-                     .whole = std::move(made.whole)};
+                     .merge = branched.merge,
+                     .whole = std::move(branched.whole)};
 }
 
 Result<Graph> narrowed_to(const Graph& graph, int64_t macs) {
@@ -346,10 +340,10 @@ Result<Graph> narrowed_to(const Graph& graph, int64_t macs) {
   for (int step = 0; step < kSteps; ++step) {
     const double share = (low + high) / 2;
     std::vector<size_t> units = units_for(share);
-    SHOAL_ASSIGN(const int64_t made, compress::macs_without(graph, groups, units));
-    (made > macs ? high : low) = share;
-    if (std::abs(made - macs) >= std::abs(nearest - macs)) continue;
-    nearest = made;
+    SHOAL_ASSIGN(const int64_t result, compress::macs_without(graph, groups, units));
+    (result > macs ? high : low) = share;
+    if (std::abs(result - macs) >= std::abs(nearest - macs)) continue;
+    nearest = result;
     best = std::move(units);
   }
   return compress::remove(graph, groups, best);

@@ -63,7 +63,7 @@ struct BranchForm {
 struct Branched {
   Graph graph;  // its nodes are those of the branches, one after the other, then others
   Merge merge = Merge::kSum;  // or kConcat
-  // Layers of which each branch has all channels, and why.
+  // Layers that each branch has with all channels, and why.
   std::vector<std::string> whole = {};
 };
 
@@ -90,7 +90,7 @@ Result<Branched> make_branches(const Graph& graph, const BranchOptions& options,
 // Its costs. Fails as make_branches() does.
 Result<BranchSizes> sizes_of(const Graph& graph, const BranchOptions& options);
 
-// The network, narrowed as a whole by one share of its channels, with about so many
+// The network, narrowed as a whole by one share of its channels, to about this number of
 // multiply-accumulates: the nearest that there is. The control for branches that have as many.
 Result<Graph> narrowed_to(const Graph& graph, int64_t macs);
 

@@ -1,18 +1,90 @@
 // A model for several devices: see fit_cluster.h.
 #include "shoal/shrink/fit_cluster/fit_cluster.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/plan_recipe.h"
 #include "shoal/plan/search/planner.h"
+#include "shoal/plan/search/wire_inputs.h"
+#include "shoal/shrink/compress/analysis/value_probe.h"
 #include "shoal/shrink/fit_cluster/other_networks.h"
-#include "shoal/shrink/fit_cluster/small_messages.h"
+#include "shoal/shrink/retraining/norms.h"
 #include "shoal/shrink/retraining/retrain.h"
+#include "shoal/train/data/dataset.h"
 #include "shoal/train/run/setup/training_network.h"
+#include "shoal/train/run/setup/training_options.h"
 
 namespace shoal::fit_cluster {
 namespace {
+
+// The error that rounded messages may have, by the bound that the planner adds up. It is far from
+// what they do to an answer, which is measured.
+constexpr double kAllowedError = 1;
+constexpr size_t kRangeExamples = 32;  // that the ranges of 8-bit messages come from
+
+void widen(const Tensor& seen, float& largest) {
+  for (const float x : seen.data<float>()) largest = std::max(largest, std::abs(x));
+}
+
+// What may travel in this format, with the ranges that values take on some of the examples. `graph`
+// is for one image. Fails as the examples and the device do.
+Result<plan::WireOptions> messages_in(plan::WireFormat format, const Graph& graph, Device& device,
+                                      const Dataset& examples, const fit::TrainingOptions& recipe) {
+  plan::WireOptions wire{.smallest = format, .error = kAllowedError, .inputs = true};
+  if (format != plan::WireFormat::kI8) return wire;
+  std::vector<ValueId> values;
+  for (const Node& node : graph.nodes()) {
+    if (graph[node.outputs[0]].type.dtype == DType::kF32) values.push_back(node.outputs[0]);
+  }
+  SHOAL_ASSIGN(auto probe, compress::ValueProbe::create(graph, std::move(values), device));
+  const auto data = fit::spread_examples(graph, examples, recipe, kRangeExamples);
+  for (size_t example = 0; example < data.count; ++example) {
+    SHOAL_ASSIGN(const std::vector<Tensor> inputs, data.at(example));
+    SHOAL_TRY(probe.run(inputs));
+    for (size_t i = 0; i < probe.values().size(); ++i) {
+      widen(probe.seen(i), wire.largest[graph[probe.values()[i]].name]);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      widen(inputs[i], wire.largest[graph[graph.inputs()[i]].name]);
+    }
+  }
+  return wire;
+}
+
+// The fastest of these plans with messages in the format of `wire`; nothing: none is faster than
+// the first of them, which is the best without. REQUIRES: there are plans, for this graph.
+Result<std::optional<plan::Prediction>> faster_by_messages(
+    const Graph& graph, const plan::ClusterProfile& cluster, const plan::WireOptions& wire,
+    const std::vector<plan::Prediction>& plans) {
+  const auto seconds = [](const plan::Prediction& prediction) {
+    return prediction.timeline.seconds;
+  };
+  SHOAL_ASSIGN(std::vector<plan::Prediction> narrow,
+               plan::make_narrow_plans(graph, cluster, {.wire = wire}, plans));
+  const auto best = std::ranges::min_element(narrow, {}, seconds);
+  if (best == narrow.end() || seconds(*best) >= seconds(plans[0])) {
+    return std::optional<plan::Prediction>();
+  }
+  return std::optional(std::move(*best));
+}
+
+// What a plan answers, for batches of one: the rounding is in its graph.
+fit::NetworkForBatch as_planned(const plan::Prediction& prediction) {
+  return [graph = prediction.graph()](int64_t) -> Result<LoadedGraph> {
+    LoadedGraph loaded;
+    SHOAL_ASSIGN(loaded.graph, plan::rounding_inputs(graph));
+    for (const ValueId output : loaded.graph.outputs()) {
+      loaded.outputs.push_back(loaded.graph[output].name);
+    }
+    return loaded;
+  };
+}
 
 using plan::WireFormat;
 
@@ -25,9 +97,9 @@ class Fit {
   Result<FitResult> run() {
     SHOAL_TRY(check(options_));
     SHOAL_ASSIGN(cluster_, plan::find_cluster(options_.cluster));
-    SHOAL_ASSIGN(const LoadedGraph given, fit::load_for_batch(model_, 1));
-    SHOAL_ASSIGN(graph_, passes::optimize(given.graph));
-    for (const Node& node : graph_.nodes()) macs_ += macs(graph_, node);
+    SHOAL_ASSIGN(const LoadedGraph loaded, fit::load_for_batch(model_, 1));
+    SHOAL_ASSIGN(graph_, passes::optimize(loaded.graph));
+    macs_ = total_macs(graph_);
     SHOAL_TRY(try_plan());
     if (tries(Way::kMessages)) SHOAL_TRY(try_messages(WireFormat::kF16));
     if (tries(Way::kMessages)) SHOAL_TRY(try_messages(WireFormat::kI8));
@@ -37,7 +109,7 @@ class Fit {
     if (tries(Way::kBranches)) SHOAL_TRY(try_network(Way::kBranches, network_of_branches));
     // The plan changes no answer. That is judged once, and last where nothing asked for it before.
     SHOAL_ASSIGN(result_.top1_before, top1_given());
-    judge(result_.attempts[0], result_.top1_before, result_.top1_before);
+    evaluate(result_.attempts[0], result_.top1_before, result_.top1_before);
     return std::move(result_);
   }
 
@@ -77,7 +149,7 @@ class Fit {
     return attempt;
   }
 
-  void judge(Attempt& attempt, double top1, double compared_with) {
+  void evaluate(Attempt& attempt, double top1, double compared_with) {
     attempt.top1 = top1;
     attempt.accurate_enough = compared_with - top1 <= options_.max_drop;
   }
@@ -94,10 +166,10 @@ class Fit {
   }
 
   // The accuracy of a plan with rounded messages.
-  Result<double> top1_rounded(const plan::Prediction& made, const Dataset& examples) {
-    fit::TrainingOptions one = options_.recipe;
-    one.batch = 1;
-    return top1_of(as_planned(made), examples, one);
+  Result<double> top1_rounded(const plan::Prediction& prediction, const Dataset& examples) {
+    fit::TrainingOptions training_options = options_.recipe;
+    training_options.batch = 1;
+    return top1_of(as_planned(prediction), examples, training_options);
   }
 
   Status try_messages(WireFormat format) {
@@ -109,7 +181,7 @@ class Fit {
     if (!attempt.fast_enough || !narrow) return {};  // no need to judge it
     SHOAL_ASSIGN(const double top1, top1_rounded(*narrow, *data_.test));
     SHOAL_ASSIGN(const double before, top1_given());
-    judge(attempt, top1, before);
+    evaluate(attempt, top1, before);
     return {};
   }
 
@@ -139,22 +211,23 @@ class Fit {
 
   // The plan of a network that has learned, with rounded messages only if they make it fast enough
   // and cost no more than allowed.
-  Status add_planned(Way way, const OtherNetwork& made) {
+  Status add_planned(Way way, const OtherNetwork& other_network) {
     const auto add_one = [&](const std::string& name, const plan::Prediction& best, double top1) {
       Attempt& attempt = add(name, best);
-      attempt.macs = made.macs;
-      attempt.top1_control = made.top1_control;
-      judge(attempt, top1, made.top1_control);
+      attempt.macs = other_network.macs;
+      attempt.top1_control = other_network.top1_control;
+      evaluate(attempt, top1, other_network.top1_control);
     };
     const std::string name(name_of(way));
-    const double plain_ms = 1e3 * made.plans[0].timeline.seconds;
+    const double plain_ms = 1e3 * other_network.plans[0].timeline.seconds;
     std::optional<plan::Prediction> narrow;
     if (plain_ms > result_.target_ms && wire_->smallest != WireFormat::kF32) {
-      SHOAL_ASSIGN(const plan::WireOptions wire, messages_in(wire_->smallest, made.graph));
-      SHOAL_ASSIGN(narrow, faster_by_messages(made.graph, cluster_, wire, made.plans));
+      SHOAL_ASSIGN(const plan::WireOptions wire, messages_in(wire_->smallest, other_network.graph));
+      SHOAL_ASSIGN(narrow,
+                   faster_by_messages(other_network.graph, cluster_, wire, other_network.plans));
     }
     if (!narrow) {
-      add_one(name, made.plans[0], made.top1);
+      add_one(name, other_network.plans[0], other_network.top1);
       return {};
     }
     SHOAL_ASSIGN(const double top1, top1_rounded(*narrow, *data_.test));
@@ -168,15 +241,15 @@ class Fit {
     note("nothing is fast enough yet: tries " + std::string(name_of(way)));
     const std::filesystem::path part = std::filesystem::path(options_.out) += ".part";
     SHOAL_TRY(choose_messages());
-    SHOAL_ASSIGN(const OtherNetwork made, make({devices_, model_, data_, options_, cluster_,
-                                                callbacks_, *wire_, result_.target_ms, part}));
-    if (made.plans.empty()) {
+    SHOAL_ASSIGN(const OtherNetwork result, make({devices_, model_, data_, options_, cluster_,
+                                                  callbacks_, *wire_, result_.target_ms, part}));
+    if (result.plans.empty()) {
       Attempt& attempt = result_.attempts.emplace_back();
       attempt.name = name_of(way);
-      attempt.note = made.why_not;
+      attempt.note = result.why_not;
       return {};
     }
-    SHOAL_TRY(add_planned(way, made));
+    SHOAL_TRY(add_planned(way, result));
     std::error_code error;
     if (result_.met()) {
       std::filesystem::rename(part, options_.out, error);

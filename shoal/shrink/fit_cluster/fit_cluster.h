@@ -13,11 +13,11 @@
 //                fit_cluster::fit({*device, *device}, model, data, options));
 //
 // The attempts, in order: the best plan as it is; messages in 16 and in 8 bits, the image among
-// them; a smaller network, whose units go where the plan waits (shrink/prune/latency/step_times.h);
+// them; a smaller network, whose units go where the plan waits (shrink/prune/latency/tabulate.h);
 // fully connected layers that learn to fall into blocks (plan/sparse); narrow branches that
-// exchange nothing, as wide as the time allows (shrink/branches/widest.h). Attempts add up: where
+// exchange nothing, as wide as the time allows (shrink/branches/compare.h). Attempts add up: where
 // messages are tried, other networks are made for, planned and judged with messages in the fewest
-// bytes that the given one bears. Times are those of plans in virtual time. Test examples judge
+// bytes that the given one bears. Times are those of plans in virtual time. Test examples evaluate
 // every attempt, and choose none of its parts.
 #pragma once
 

@@ -35,9 +35,9 @@ class Fitting : public shrink::Shrinking {
 };
 
 TEST_F(Fitting, StopsAtThePlanWhereThatIsFastEnough) {
-  FitOptions how = fit_options();
-  how.time = {.share = 1};
-  const auto result = fitted(how);
+  FitOptions options = fit_options();
+  options.time = {.share = 1};
+  const auto result = fitted(options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_TRUE(result->met());
   EXPECT_EQ(names_of(*result), "plan; ");
@@ -46,9 +46,9 @@ TEST_F(Fitting, StopsAtThePlanWhereThatIsFastEnough) {
 }
 
 TEST_F(Fitting, MakesTheNetworkSmallerAtLast) {
-  FitOptions how = fit_options();
-  how.time = {.share = 0.6};
-  const auto result = fitted(how);
+  FitOptions options = fit_options();
+  options.time = {.share = 0.6};
+  const auto result = fitted(options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(names_of(*result), "plan; f16 messages; int8 messages; smaller network; ");
   EXPECT_TRUE(result->met());
@@ -58,11 +58,11 @@ TEST_F(Fitting, MakesTheNetworkSmallerAtLast) {
 
 // The image is a message, too: what travels in a byte is there earlier.
 TEST_F(Fitting, JudgesMessagesThatAreFastEnough) {
-  FitOptions how = fit_options();
-  how.cluster = "2xnexus5/wifi-43.8";
-  how.ways = {Way::kMessages};
-  how.time = {.ms = 1e-12};
-  const auto tried = fitted(how);
+  FitOptions options = fit_options();
+  options.cluster = "2xnexus5/wifi-43.8";
+  options.ways = {Way::kMessages};
+  options.time = {.ms = 1e-12};
+  const auto tried = fitted(options);
   ASSERT_TRUE(tried.ok()) << tried.status().message();
   ASSERT_EQ(names_of(*tried), "plan; f16 messages; int8 messages; ");
   for (size_t i = 0; i < 3; ++i) {
@@ -72,8 +72,8 @@ TEST_F(Fitting, JudgesMessagesThatAreFastEnough) {
       EXPECT_LT(tried->attempts[i].bytes, tried->attempts[i - 1].bytes);
     }
   }
-  how.time = {.ms = tried->attempts[2].ms};
-  const auto met = fitted(how);
+  options.time = {.ms = tried->attempts[2].ms};
+  const auto met = fitted(options);
   ASSERT_TRUE(met.ok()) << met.status().message();
   EXPECT_TRUE(met->met());
   ASSERT_EQ(met->attempts.size(), 3u);
@@ -83,20 +83,20 @@ TEST_F(Fitting, JudgesMessagesThatAreFastEnough) {
 
 // What neither messages nor a smaller network reaches alone.
 TEST_F(Fitting, MakesTheNetworkSmallerForMessagesOfFewerBytes) {
-  FitOptions how = fit_options();
-  how.cluster = "2xnexus5/wifi-43.8";
-  how.ways = {Way::kMessages};
-  how.time = {.ms = 1e-12};
-  const auto messages = fitted(how);
+  FitOptions options = fit_options();
+  options.cluster = "2xnexus5/wifi-43.8";
+  options.ways = {Way::kMessages};
+  options.time = {.ms = 1e-12};
+  const auto messages = fitted(options);
   ASSERT_TRUE(messages.ok()) << messages.status().message();
   constexpr double kLess = 1e-4;  // milliseconds: some of the units
-  how.time = {.ms = messages->attempts.back().ms - kLess};
-  how.ways = {Way::kSmaller};
-  const auto alone = fitted(how);
+  options.time = {.ms = messages->attempts.back().ms - kLess};
+  options.ways = {Way::kSmaller};
+  const auto alone = fitted(options);
   ASSERT_TRUE(alone.ok()) << alone.status().message();
   EXPECT_FALSE(alone->met());
-  how.ways = {Way::kMessages, Way::kSmaller};
-  const auto both = fitted(how);
+  options.ways = {Way::kMessages, Way::kSmaller};
+  const auto both = fitted(options);
   ASSERT_TRUE(both.ok()) << both.status().message();
   EXPECT_EQ(names_of(*both), "plan; f16 messages; int8 messages; smaller network, int8 messages; ");
   EXPECT_TRUE(both->met());
@@ -105,11 +105,11 @@ TEST_F(Fitting, MakesTheNetworkSmallerForMessagesOfFewerBytes) {
 }
 
 TEST_F(Fitting, TriesOnlyWhatItIsToldTo) {
-  FitOptions how = fit_options();
-  how.cluster = "2xpi4/gigabit";
-  how.time = {.ms = 1e-6};
-  how.ways = {Way::kBranches};
-  const auto result = fitted(how);
+  FitOptions options = fit_options();
+  options.cluster = "2xpi4/gigabit";
+  options.time = {.ms = 1e-6};
+  options.ways = {Way::kBranches};
+  const auto result = fitted(options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(names_of(*result), "plan; branches; ");
   EXPECT_EQ(result->attempts.back().note, "even the narrowest branches take longer");
@@ -118,21 +118,21 @@ TEST_F(Fitting, TriesOnlyWhatItIsToldTo) {
 // As wide as the time allows: here each is the whole network. Branches that begin alike learn
 // alike, so that passes may find them to be one.
 TEST_F(Fitting, LetsBranchesLearn) {
-  const FitOptions how = fit_options();
+  const FitOptions options = fit_options();
   const plan::ClusterProfile cluster = *plan::find_cluster("2xpi4/gigabit");
   const shrink::ShrinkDevices devices{*device_, *device_};
   std::vector<std::string> networks;
   const shrink::ShrinkCallbacks callbacks{.on_step = [&](const shrink::ShrinkStep& step) {
     if (networks.empty() || networks.back() != step.network) networks.emplace_back(step.network);
   }};
-  const auto made = network_of_branches(
-      {devices, model_, data_, how, cluster, callbacks, wide_, /*ms=*/1000, out_});
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  ASSERT_FALSE(made->plans.empty()) << made->why_not;
+  const auto result = network_of_branches(
+      {devices, model_, data_, options, cluster, callbacks, wide_, /*ms=*/1000, out_});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_FALSE(result->plans.empty()) << result->why_not;
   EXPECT_EQ(networks, (std::vector<std::string>{"dense control", "branches"}));
-  EXPECT_GE(made->macs, 16 * 8 + 8 * 4);
-  EXPECT_GT(made->top1, 90);
-  EXPECT_GT(made->top1_control, 90);
+  EXPECT_GE(result->macs, 16 * 8 + 8 * 4);
+  EXPECT_GT(result->top1, 90);
+  EXPECT_GT(result->top1_control, 90);
   EXPECT_TRUE(open_model(out_.string()).ok());
 }
 
@@ -156,7 +156,7 @@ Graph wide_network() {
 }
 
 TEST_F(Fitting, LetsClustersLearn) {
-  const FitOptions how = fit_options();
+  const FitOptions options = fit_options();
   const plan::ClusterProfile cluster = *plan::find_cluster("2xpi4/gigabit");
   const shrink::ShrinkDevices devices{*device_, *device_};
   const Model model = shrink::model_of(wide_network());
@@ -164,13 +164,13 @@ TEST_F(Fitting, LetsClustersLearn) {
   const shrink::ShrinkCallbacks callbacks{.on_step = [&](const shrink::ShrinkStep& step) {
     if (networks.empty() || networks.back() != step.network) networks.emplace_back(step.network);
   }};
-  Task task{devices, model, data_, how, cluster, callbacks, wide_, /*ms=*/1000, out_};
-  const auto made = network_of_clusters(task);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  ASSERT_FALSE(made->plans.empty()) << made->why_not;
+  Task task{devices, model, data_, options, cluster, callbacks, wide_, /*ms=*/1000, out_};
+  const auto result = network_of_clusters(task);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_FALSE(result->plans.empty()) << result->why_not;
   EXPECT_EQ(networks, (std::vector<std::string>{"dense control", "sparse clusters"}));
-  EXPECT_GT(made->top1, 90);
-  EXPECT_GT(made->top1_control, 90);
+  EXPECT_GT(result->top1, 90);
+  EXPECT_GT(result->top1_control, 90);
   // Any accuracy may be lost here, so that nearly all outliers go: half of the weights.
   const Model written = *open_model(out_.string());
   const LoadedGraph loaded = *written.graph();
@@ -187,10 +187,10 @@ TEST_F(Fitting, LetsClustersLearn) {
 }
 
 TEST_F(Fitting, SaysWhyAWayIsNone) {
-  FitOptions how = fit_options();
-  how.time = {.ms = 1e-12};
-  how.ways = {Way::kBranches};
-  const auto result = fitted(how);
+  FitOptions options = fit_options();
+  options.time = {.ms = 1e-12};
+  options.ways = {Way::kBranches};
+  const auto result = fitted(options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->attempts.back().note, "branches need two workers");
 }
@@ -203,9 +203,9 @@ TEST(Ways, HaveWords) {
 }
 
 TEST_F(Fitting, SaysWhenNothingMeetsTheTarget) {
-  FitOptions how = fit_options();
-  how.time = {.ms = 1e-12};
-  const auto result = fitted(how);
+  FitOptions options = fit_options();
+  options.time = {.ms = 1e-12};
+  const auto result = fitted(options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(names_of(*result),
             "plan; f16 messages; int8 messages; smaller network; clusters; branches; ");
@@ -216,11 +216,11 @@ TEST_F(Fitting, SaysWhenNothingMeetsTheTarget) {
 
 // One or two hidden units of eight are left, for four classes.
 TEST_F(Fitting, WritesNothingThatLostTooMuch) {
-  FitOptions how = fit_options();
-  how.time = {.share = 0.35};
-  how.max_drop = 1;
-  how.ways = {Way::kSmaller};
-  const auto result = fitted(how);
+  FitOptions options = fit_options();
+  options.time = {.share = 0.35};
+  options.max_drop = 1;
+  options.ways = {Way::kSmaller};
+  const auto result = fitted(options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_TRUE(result->attempts.back().fast_enough);
   EXPECT_FALSE(result->met());
@@ -232,9 +232,9 @@ TEST_F(Fitting, RefusesOptionsWithoutMeaning) {
        {+[](FitOptions& o) { o.cluster = "4xabacus/string"; },
         +[](FitOptions& o) { o.time = {.ms = 1, .share = 1}; },
         +[](FitOptions& o) { o.max_drop = -1; }, +[](FitOptions& o) { o.out.clear(); }}) {
-    FitOptions how = fit_options();
-    change(how);
-    EXPECT_EQ(fitted(how).status().code(), Code::kInvalidArgument);
+    FitOptions options = fit_options();
+    change(options);
+    EXPECT_EQ(fitted(options).status().code(), Code::kInvalidArgument);
   }
 }
 

@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
+#include "shoal/shrink/branches/compare.h"
 #include "shoal/shrink/branches/learn_branches.h"
-#include "shoal/shrink/branches/widest.h"
 #include "shoal/shrink/fit_cluster/other_networks.h"
 #include "shoal/shrink/prune/decision/depth.h"
 #include "shoal/shrink/retraining/networks.h"
@@ -13,11 +13,11 @@ namespace {
 
 // Messages of branches, whose values have names of their own: the image, of the known range, is
 // nearly all that travels.
-plan::WireOptions messages_of_branches(const Task& task, const Graph& given) {
+plan::WireOptions messages_of_branches(const Task& task, const Graph& graph) {
   plan::WireOptions wire = task.wire;
   wire.largest.clear();
-  for (const ValueId input : given.inputs()) {
-    const auto range = task.wire.largest.find(given[input].name);
+  for (const ValueId input : graph.inputs()) {
+    const auto range = task.wire.largest.find(graph[input].name);
     if (range != task.wire.largest.end()) wire.largest.insert(*range);
   }
   return wire;
@@ -25,32 +25,33 @@ plan::WireOptions messages_of_branches(const Task& task, const Graph& given) {
 
 // What the branches are, before anything learns. Held-out examples say which blocks are missed
 // least.
-Result<std::optional<branch::Widest>> choose(const Task& task, const fit::NetworkForBatch& given) {
-  SHOAL_ASSIGN(const LoadedGraph one, given(1));
-  const plan::WireOptions wire = messages_of_branches(task, one.graph);
+Result<std::optional<branch::Widest>> choose(const Task& task,
+                                             const fit::NetworkForBatch& network) {
+  SHOAL_ASSIGN(const LoadedGraph loaded, network(1));
+  const plan::WireOptions wire = messages_of_branches(task, loaded.graph);
   if (task.options.keeps_depth) {
-    return branch::widest_branches(one.graph, task.cluster, task.ms / 1e3, wire);
+    return branch::widest_branches(loaded.graph, task.cluster, task.ms / 1e3, wire);
   }
-  shrink::ShrinkOptions how;
-  how.recipe = task.options.recipe;
+  shrink::ShrinkOptions options;
+  options.recipe = task.options.recipe;
   SHOAL_ASSIGN(const std::vector<size_t> order,
                shrink::blocks_by_loss({.device = task.devices.learns,
                                        .runs = task.devices.runs,
-                                       .network = given,
+                                       .network = network,
                                        .data = task.data.data,
-                                       .options = how,
+                                       .options = options,
                                        .callbacks = {.cancel = task.callbacks.cancel}}));
-  return branch::balanced_branches(one.graph, order, task.cluster, task.ms / 1e3, wire);
+  return branch::balanced_branches(loaded.graph, order, task.cluster, task.ms / 1e3, wire);
 }
 
 Result<branch::LearnResult> learn(const Task& task, const branch::Widest& chosen) {
-  branch::LearnOptions how{.branches = chosen.branches, .recipe = task.options.recipe};
-  how.branches.merge = branch::Merge::kConcat;
-  how.dropout = 0;
-  how.refit = true;
-  how.blocks = chosen.blocks;
-  how.controls = false;
-  how.out = task.out;
+  branch::LearnOptions options{.branches = chosen.branches, .recipe = task.options.recipe};
+  options.branches.merge = branch::Merge::kConcat;
+  options.dropout = 0;
+  options.refit = true;
+  options.blocks = chosen.blocks;
+  options.controls = false;
+  options.out = task.out;
   branch::LearnCallbacks callbacks{.on_note = task.callbacks.on_note,
                                    .cancel = task.callbacks.cancel};
   if (task.callbacks.on_step) {
@@ -60,7 +61,7 @@ Result<branch::LearnResult> learn(const Task& task, const branch::Widest& chosen
           {step.network, is_control ? size_t{0} : 1, 2, step.step, step.step.seconds_left});
     };
   }
-  return branch::learn_branches(task.devices.learns, task.model, task.data, how, callbacks);
+  return branch::learn_branches(task.devices.learns, task.model, task.data, options, callbacks);
 }
 
 }  // namespace

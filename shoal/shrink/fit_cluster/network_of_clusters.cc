@@ -10,7 +10,6 @@
 
 #include "shoal/model/passes/passes.h"
 #include "shoal/shrink/fit_cluster/other_networks.h"
-#include "shoal/shrink/fit_cluster/weight_blocks.h"
 #include "shoal/shrink/retraining/networks.h"
 #include "shoal/shrink/retraining/retrain.h"
 #include "shoal/train/run/setup/training_network.h"
@@ -46,11 +45,9 @@ struct Learning {
   }
 
   NetworkForBatch without_outliers(const NetworkForBatch& network, double share) const {
-    return [network, share, all = weights, count = blocks](int64_t batch) -> Result<LoadedGraph> {
-      SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-      SHOAL_ASSIGN(loaded.graph, in_blocks(loaded.graph, all, count, share));
-      return loaded;
-    };
+    return fit::changed(network, [share, all = weights, count = blocks](const Graph& graph) {
+      return in_blocks(graph, all, count, share);
+    });
   }
 
   Result<double> top1(const NetworkForBatch& network, const Dataset& examples) const {
@@ -93,8 +90,8 @@ struct Learning {
 
 // The milliseconds that perfect blocks would take.
 Result<double> ideal_ms(const Learning& learning) {
-  SHOAL_ASSIGN(const LoadedGraph one, learning.without_outliers(learning.given, kAlmostAll)(1));
-  SHOAL_ASSIGN(const Graph graph, passes::optimize(one.graph));
+  SHOAL_ASSIGN(const LoadedGraph loaded, learning.without_outliers(learning.given, kAlmostAll)(1));
+  SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(const auto plans,
                plan::make_plans(graph, learning.task.cluster, {.wire = learning.task.wire}));
   return 1e3 * plans[0].timeline.seconds;
@@ -105,8 +102,8 @@ Result<double> ideal_ms(const Learning& learning) {
 Result<OtherNetwork> network_of_clusters(const Task& task) {
   Learning learning{task, shrink::as_given(task.model), {}, plan::count_present(task.cluster)};
   if (learning.blocks < 2) return OtherNetwork{.why_not = "clusters need two workers"};
-  SHOAL_ASSIGN(const LoadedGraph one, learning.given(1));
-  learning.weights = weights_for_blocks(one.graph);
+  SHOAL_ASSIGN(const LoadedGraph loaded, learning.given(1));
+  learning.weights = weights_for_blocks(loaded.graph);
   if (learning.weights.empty()) {
     return OtherNetwork{.why_not = "no fully connected layer is worth a message"};
   }

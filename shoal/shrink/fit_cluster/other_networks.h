@@ -2,6 +2,7 @@
 // fit() tries when no plan is fast enough.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
 #include "shoal/plan/search/planner.h"
 #include "shoal/shrink/fit_cluster/fit_cluster.h"
 
@@ -48,5 +50,17 @@ Result<OtherNetwork> network_of_branches(const Task& task);
 // The network in a file, with its plans: what all of these end with.
 Result<OtherNetwork> planned_file(const std::filesystem::path& file,
                                   const plan::ClusterProfile& cluster);
+
+// The weights of Gemm and MatMul layers that are worth a message, by name.
+std::vector<std::string> weights_for_blocks(const Graph& graph);
+
+// The penalty under which a weight falls into n blocks, as train::parse_regularizer takes it.
+std::string penalty_for_blocks(const std::string& weight, size_t blocks);
+
+// The graph without those values of these weights outside blocks that are small: groups whose norm
+// is at most `share` of the largest one's, below 1. With a share near 1 nearly nothing is left but
+// blocks, which is the most that learning could reach.
+Result<Graph> in_blocks(const Graph& graph, const std::vector<std::string>& weights, size_t blocks,
+                        double share);
 
 }  // namespace shoal::fit_cluster

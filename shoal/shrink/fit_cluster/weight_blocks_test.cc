@@ -1,9 +1,8 @@
-#include "shoal/shrink/fit_cluster/weight_blocks.h"
-
 #include <gtest/gtest.h>
 
 #include "shoal/base/math/random.h"
 #include "shoal/model/ops/ops.h"
+#include "shoal/shrink/fit_cluster/other_networks.h"
 #include "shoal/train/step/optimizer/regularizer.h"
 
 namespace shoal::fit_cluster {
@@ -35,9 +34,9 @@ TEST(Blocks, HaveAPenaltyOfTheirOwnWeightOnly) {
 
 TEST(Blocks, AreNearlyAllThatIsLeftOfAWeight) {
   const Graph graph = two_layers();
-  const auto made = in_blocks(graph, weights_for_blocks(graph), 4, 1 - 1e-9);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  const Tensor& weight = *(*made)[made->nodes()[0].inputs[1]].constant;
+  const auto result = in_blocks(graph, weights_for_blocks(graph), 4, 1 - 1e-9);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const Tensor& weight = *(*result)[result->nodes()[0].inputs[1]].constant;
   size_t inside = 0, outside = 0;
   for (size_t i = 0; i < weight.data<float>().size(); ++i) {
     if (weight.data<float>()[i] == 0) continue;

@@ -8,16 +8,24 @@
 
 #include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
-#include "shoal/shrink/prune/tprune_options.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/shrink/compress/units/groups.h"
+#include "shoal/shrink/prune/tprune.h"
 #include "shoal/shrink/retraining/networks.h"
+#include "shoal/train/step/optimizer/regularizer.h"
 
 namespace shoal::shrink {
+
+// A penalty on the units of each group, over all learned weights that live and die together. Pure.
+// REQUIRES: the groups are those of the graph.
+train::UnitPenalty penalty_on(const Graph& graph, const compress::Groups& groups,
+                              train::Regularizer::Penalty penalty, double strength);
 
 // Examples along the first axis of both.
 struct ArrayExamples {
   Tensor inputs;  // as the network reads them, but for their number
   // i64: labels, as many per example as the network gives rows of scores. f32: what the network
-  // should answer, so many numbers per example; the loss is their mean square error.
+  // should answer, the same count of numbers per example; the loss is their mean square error.
   Tensor targets;
 };
 

@@ -30,12 +30,13 @@ std::vector<Figures> ShrinkResult::front() const {
     all.back().top1 = *control;
   }
   std::vector<Figures> best;
-  for (const Figures& one : all) {
-    const bool known = std::ranges::find(best, one) != best.end();
-    if (known || std::ranges::any_of(all, [&](const auto& other) { return beats(other, one); })) {
+  for (const Figures& figures : all) {
+    const bool known = std::ranges::find(best, figures) != best.end();
+    if (known ||
+        std::ranges::any_of(all, [&](const auto& other) { return beats(other, figures); })) {
       continue;
     }
-    best.push_back(one);
+    best.push_back(figures);
   }
   std::ranges::stable_sort(best, costs_less);
   return best;

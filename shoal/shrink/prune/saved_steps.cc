@@ -5,7 +5,6 @@
 #include <span>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/math/hash.h"
@@ -54,6 +53,22 @@ Status remove_file(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+const Removal* milder(const Choice& choice, double drop, double most) {
+  const std::vector<Removal>& rounds = choice.rounds;
+  const double part = drop > most ? most / drop : 0.5;
+  auto number = static_cast<size_t>(part * static_cast<double>(rounds.size()));
+  // Few units make rounds that remove no more than the one before.
+  const Removal& last = rounds.back();
+  const auto is_as_much = [&](const Removal& removal) {
+    return removal.units.size() >= last.units.size() && removal.ranks == last.ranks;
+  };
+  while (number > 0 && is_as_much(rounds[number - 1])) --number;
+  if (number == 0) return nullptr;
+  const Removal& less = rounds[number - 1];
+  if (less.units.empty() && less.ranks.empty()) return nullptr;
+  return &rounds[number - 1];
+}
 
 // The recipe's settings leave out the epochs, because training may go on for longer; here they
 // decide the rates of all networks. The text of a graph has the hashes of its weights.

@@ -12,15 +12,15 @@ namespace {
 class Resuming : public Shrinking {
  protected:
   ShrinkOptions resumable(bool resume) const {
-    ShrinkOptions how = options();
-    how.recipe.epochs = 2;
-    how.recipe.augment.shift = 1;
-    how.out = out_;
-    how.steps = folder_;
-    how.resume = resume;
-    return how;
+    ShrinkOptions shrink_options = options();
+    shrink_options.recipe.epochs = 2;
+    shrink_options.recipe.augment.shift = 1;
+    shrink_options.out = out_;
+    shrink_options.steps = folder_;
+    shrink_options.resume = resume;
+    return shrink_options;
   }
-  // Ends after so many steps of training.
+  // Ends after n steps of training.
   Result<ShrinkResult> run_for(size_t steps, ShrinkOptions how) {
     std::atomic<bool> cancel = steps == 0;
     return run(how, {.on_step = [&](const ShrinkStep&) { cancel = --steps == 0 || cancel; },
@@ -94,16 +94,16 @@ TEST_F(Resuming, GivesTheSameFileAfterMany) {
 TEST_F(Resuming, RefusesARunOfOtherSettings) {
   EXPECT_TRUE(is_cancelled(run_for(3, resumable(false))));
   const auto refusal = [&](const auto& change) {
-    ShrinkOptions how = resumable(true);
-    change(how);
-    const Status status = run(how).status();
+    ShrinkOptions options = resumable(true);
+    change(options);
+    const Status status = run(options).status();
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     return std::string(status.message());
   };
   const auto says = [&](const char* what, const auto& change) {
     EXPECT_NE(refusal(change).find(what), std::string::npos) << refusal(change);
   };
-  says("epochs 2", [](ShrinkOptions& how) { how.recipe.epochs = 3; });
+  says("epochs 2", [](ShrinkOptions& shrink_options) { shrink_options.recipe.epochs = 3; });
   says("target", [](ShrinkOptions& how) { how.target.macs = 0.6; });
   says("target", [](ShrinkOptions& how) { how.target.bytes = 0.6; });
   says("target", [](ShrinkOptions& how) { how.time = {{.share = 0.5}}; });

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -15,19 +14,16 @@
 #include "shoal/base/timing/seconds_since.h"
 #include "shoal/shrink/compress/units/remove.h"
 #include "shoal/shrink/prune/decision/decide.h"
-#include "shoal/shrink/prune/decision/decision_methods.h"
 #include "shoal/shrink/prune/decision/depth.h"
 #include "shoal/shrink/prune/decision/factor_layers.h"
 #include "shoal/shrink/prune/decision/sensitivity.h"
 #include "shoal/shrink/prune/decision/tidy.h"
-#include "shoal/shrink/prune/latency/latency_table_for.h"
+#include "shoal/shrink/prune/latency/tabulate.h"
 #include "shoal/shrink/prune/saved_steps.h"
 #include "shoal/shrink/retraining/in_eight_bits.h"
 #include "shoal/shrink/retraining/networks.h"
 #include "shoal/shrink/retraining/norms.h"
-#include "shoal/shrink/retraining/refitted.h"
 #include "shoal/shrink/retraining/retrain.h"
-#include "shoal/shrink/retraining/teaching.h"
 
 namespace shoal::shrink {
 namespace {
@@ -106,7 +102,7 @@ class Run {
       return Status(Code::kCancelled, "interrupted");
     }
     SHOAL_ASSIGN(result_.top1_before, judged(given_));
-    SHOAL_TRY(judge_removal());
+    SHOAL_TRY(evaluate_removal());
     for (size_t i = 0; i < parts_.size(); ++i) SHOAL_TRY(train(i));
     SHOAL_TRY(look_at_groups());
     SHOAL_TRY(measure());
@@ -121,14 +117,14 @@ class Run {
 
  private:
   Status decide_what_goes() {
-    SHOAL_ASSIGN(const LoadedGraph one, given_(1));
-    SHOAL_ASSIGN(steps_, Steps::open(options_, one.graph));
+    SHOAL_ASSIGN(const LoadedGraph loaded, given_(1));
+    SHOAL_ASSIGN(steps_, Steps::open(options_, loaded.graph));
     learner_ = {given_};
     if (options_.norms) {
       SHOAL_ASSIGN(learner_,
                    fit::with_norms(devices_.learns, given_, *data_.data.training, options_.recipe));
     }
-    SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, {}, {}));
+    SHOAL_ASSIGN(result_.dense.size, compress::size_without(loaded.graph, {}, {}));
     SHOAL_TRY(leave_out_blocks());
     SHOAL_TRY(count_bytes_of_file());
     SHOAL_ASSIGN(const LoadedGraph left, left_.network(1));
@@ -166,16 +162,16 @@ class Run {
     return {};
   }
 
-  // Factors are more nodes than the layers that they stand for, and nobody knows how many before
-  // they are chosen. Returns whether the file is not too long, and else asks for less.
+  // Factors are more nodes than the layers that they stand for, and their number is unknown before
+  // // they are chosen. Returns whether the file is not too long, and else asks for less.
   Result<bool> fits_in_bytes(const Removal& removal) {
     if (!counts_bytes_of_int8(options_) || !factorises()) return true;
-    SHOAL_ASSIGN(const InFactors made,
+    SHOAL_ASSIGN(const InFactors result,
                  in_factors(devices_.learns, left_.network, *data_.data.training, left_.options,
                             removal.ranks));
-    SHOAL_ASSIGN(const double bytes, bytes_in_eight_bits(made.network));
+    SHOAL_ASSIGN(const double bytes, bytes_in_eight_bits(result.network));
     if (bytes <= most_bytes_) return true;
-    SHOAL_ASSIGN(const LoadedGraph one, made.network(1));
+    SHOAL_ASSIGN(const LoadedGraph one, result.network(1));
     SHOAL_ASSIGN(const compress::Size size, compress::size_without(one.graph, {}, {}));
     double& target = target_besides_time().bytes;
     target =
@@ -214,11 +210,11 @@ class Run {
   bool refits() const { return options_.refit && options_.importance != Importance::kDpruner; }
 
   // What a run that is resumed had decided already.
-  Result<Decision> decision_for(const Graph& one) {
+  Result<Decision> decision_for(const Graph& graph) {
     if (steps_->choice()) {
       Decision known{.groups = {}, .choice = *steps_->choice()};
       if (!drops_blocks() && !factorises()) {
-        SHOAL_ASSIGN(known.groups, compress::find_groups(one));
+        SHOAL_ASSIGN(known.groups, compress::find_groups(graph));
       }
       return known;
     }
@@ -227,7 +223,7 @@ class Run {
     if ((options_.time || !options_.device.empty()) && !factorises()) {
       note("looks how long layers take on " +
            (options_.device.empty() ? "this machine" : options_.device));
-      SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one));
+      SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(graph));
       SHOAL_ASSIGN(table, table_for(given_, groups, options_, devices_.runs));
     }
     const bool learns = epochs_before(options_) > 0;
@@ -239,7 +235,7 @@ class Run {
     }
     fresh.decision.choice.blocks = left_.blocks;
     if (learns) {  // the units have the same numbers in the network as it was given
-      SHOAL_ASSIGN(fresh.decision.groups, compress::find_groups(one));
+      SHOAL_ASSIGN(fresh.decision.groups, compress::find_groups(graph));
     }
     SHOAL_TRY(steps_->keep_choice(fresh.decision.choice, fresh.weights));
     return std::move(fresh.decision);
@@ -422,7 +418,7 @@ class Run {
          (less == nullptr ? ": the dense control is the result" : ": removes less"));
     if (less == nullptr) return take_dense();
     SHOAL_TRY(plan_removal(Role::kMilder, "milder removal", *less));
-    return judge_removal();
+    return evaluate_removal();
   }
 
   Status take_dense() {
@@ -464,7 +460,7 @@ class Run {
   }
 
   // The last removal that was planned, before it learns.
-  Status judge_removal() {
+  Status evaluate_removal() {
     const auto removal = std::ranges::find_if(
         parts_.rbegin(), parts_.rend(), [](const Part& part) { return is_result(part.role); });
     SHOAL_ASSIGN(result_.top1_removed, judged(removal->learner.network));

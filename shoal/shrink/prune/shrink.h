@@ -15,7 +15,7 @@
 //
 // Every network of a run learns by the same recipe from the same images in the same order: the
 // smaller one, the dense control and, if they are asked for, the controls of the same size. What
-// is removed is decided on examples that are held out from training. Test examples only judge
+// is removed is decided on examples that are held out from training. Test examples only evaluate
 // networks after their last epoch. What is written has no subnormal numbers, and no units or nodes
 // that no answer depends on.
 #pragma once

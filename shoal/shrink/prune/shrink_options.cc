@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "shoal/plan/device_presets.h"
+#include "shoal/shrink/retraining/retrain.h"
 
 namespace shoal::shrink {
 namespace {
@@ -28,9 +29,9 @@ std::string_view name_in(const Names& names, Kind kind) {
 
 template <class Kind, class Names>
 std::optional<Kind> kind_in(const Names& names, std::string_view name) {
-  const auto found = std::ranges::find(
+  const auto position = std::ranges::find(
       names, name, [](const auto& entry) { return std::string_view(entry.second); });
-  return found == names.end() ? std::nullopt : std::optional(found->first);
+  return position == names.end() ? std::nullopt : std::optional(position->first);
 }
 
 constexpr std::string_view kTime = "ms=";
@@ -168,15 +169,7 @@ Status check(const ShrinkOptions& options) {
   if (options.int8_epochs < 0) return invalid("int8_epochs is out of range");
   if (options.int8_epochs > 0 && !options.int8) return invalid("int8_epochs are for int8");
   if (options.resume && options.steps.empty()) return invalid("there is no run to resume");
-  // Networks are made here; the recipe only says how they learn.
-  const fit::TrainingOptions& recipe = options.recipe;
-  if (recipe.retarget > 0 || recipe.from_scratch || recipe.patience > 0) {
-    return invalid("shrinking takes no recipe with retarget, from_scratch or patience");
-  }
-  fit::TrainingOptions plain = recipe;
-  plain.teacher.clear();
-  plain.loss.distill = 0;
-  return fit::check(plain);
+  return check_recipe(options.recipe, "shrinking takes");
 }
 
 }  // namespace shoal::shrink

@@ -10,7 +10,6 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/shrink/compress/units/importance.h"
 #include "shoal/shrink/prune/decision/decide.h"
-#include "shoal/shrink/prune/decision/worth.h"
 #include "shoal/shrink/prune/latency/choose_by_time.h"
 #include "shoal/shrink/prune/shrink_testing.h"
 #include "shoal/shrink/retraining/networks.h"
@@ -131,7 +130,7 @@ class Counted : public Dataset {
   std::atomic<size_t>& seen_;
 };
 
-// In image passes, of which one that learns counts as much as one that only looks. What learns
+// In image passes; one that learns counts as much as one that only evaluates. What learns
 // before anything goes is part of the epochs.
 TEST_F(Shrinking, ChoosesForATenthOfWhatLearningCosts) {
   constexpr size_t kTraining = 2000;
@@ -140,19 +139,20 @@ TEST_F(Shrinking, ChoosesForATenthOfWhatLearningCosts) {
     const fit::JudgedData data = {{std::make_shared<Counted>(kTraining, 1, seen),
                                    std::make_shared<Counted>(kTraining / 10, 2, seen)},
                                   std::make_shared<Rows>(100, 3)};
-    ShrinkOptions how = options();
-    how.importance = importance;
-    how.refit = true;
+    ShrinkOptions shrink_options = options();
+    shrink_options.importance = importance;
+    shrink_options.refit = true;
     std::optional<size_t> choosing;
-    const auto result =
-        shrink({*device_, *device_}, model_, data, how, {.on_note = [&](const std::string& note) {
-                 const bool is_chosen = note.find("fewer multiply") != note.npos;
-                 if (is_chosen && !choosing) choosing = seen;
-               }});
+    const auto result = shrink({*device_, *device_}, model_, data, shrink_options,
+                               {.on_note = [&](const std::string& note) {
+                                 const bool is_chosen = note.find("fewer multiply") != note.npos;
+                                 if (is_chosen && !choosing) choosing = seen;
+                               }});
     ASSERT_TRUE(result.ok()) << result.status().message();
     ASSERT_TRUE(choosing);
-    const size_t learned = static_cast<size_t>(epochs_before(how)) * (kTraining + kTraining / 10);
-    const size_t most = static_cast<size_t>(how.recipe.epochs) * kTraining / 10;
+    const size_t learned =
+        static_cast<size_t>(epochs_before(shrink_options)) * (kTraining + kTraining / 10);
+    const size_t most = static_cast<size_t>(shrink_options.recipe.epochs) * kTraining / 10;
     EXPECT_GE(*choosing, learned);
     EXPECT_LE(*choosing - learned, most) << name_of(importance);
   }
@@ -207,10 +207,10 @@ TEST_F(Shrinking, MeetsATimeOnADevice) {
 }
 
 TEST_F(Shrinking, PredictsTheTimeOnADeviceForATargetOfSize) {
-  ShrinkOptions how = options();
-  how.recipe.epochs = 1;
-  how.device = "pi4";
-  const auto result = run(how);
+  ShrinkOptions shrink_options = options();
+  shrink_options.recipe.epochs = 1;
+  shrink_options.device = "pi4";
+  const auto result = run(shrink_options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->small.size.macs, 16 * 4 + 4 * 4);
   EXPECT_LT(*result->ms_predicted, *result->ms_predicted_before);
@@ -218,21 +218,21 @@ TEST_F(Shrinking, PredictsTheTimeOnADeviceForATargetOfSize) {
 
 // Of 8 hidden units one is left, which cannot tell four classes apart.
 TEST_F(Shrinking, RemovesLessWhereTooMuchWouldBeLost) {
-  ShrinkOptions how = options();
-  how.target = {.units = 0.125};
-  how.max_drop = 5;
-  how.controls = true;
-  how.out = out_;
+  ShrinkOptions shrink_options = options();
+  shrink_options.target = {.units = 0.125};
+  shrink_options.max_drop = 5;
+  shrink_options.controls = true;
+  shrink_options.out = out_;
   std::vector<std::string> names;
-  const auto result = run(how, {.on_step = [&](const ShrinkStep& step) {
+  const auto result = run(shrink_options, {.on_step = [&](const ShrinkStep& step) {
                             if (names.empty() || names.back() != step.network)
                               names.emplace_back(step.network);
                           }});
   ASSERT_TRUE(result.ok()) << result.status().message();
   ASSERT_EQ(result->missed.size(), 1u);
-  EXPECT_GT(result->dense.top1 - result->missed[0].top1, how.max_drop);
+  EXPECT_GT(result->dense.top1 - result->missed[0].top1, shrink_options.max_drop);
   EXPECT_EQ(result->missed[0].size.macs, 16 + 4);
-  EXPECT_LE(result->dense.top1 - result->small.top1, how.max_drop);
+  EXPECT_LE(result->dense.top1 - result->small.top1, shrink_options.max_drop);
   EXPECT_GT(result->small.size.macs, result->missed[0].size.macs);
   EXPECT_LT(result->small.size.macs, result->dense.size.macs);
   EXPECT_GT(result->top1_removed, 0);
@@ -243,13 +243,13 @@ TEST_F(Shrinking, RemovesLessWhereTooMuchWouldBeLost) {
 }
 
 TEST_F(Shrinking, TakesTheDenseControlWhereNothingMayBeLost) {
-  ShrinkOptions how = options();
-  how.target = {.units = 0.125};
-  how.max_drop = 1e-9;
-  how.controls = true;
-  how.measure_seconds = 0.001;
-  how.out = out_;
-  const auto result = run(how);
+  ShrinkOptions shrink_options = options();
+  shrink_options.target = {.units = 0.125};
+  shrink_options.max_drop = 1e-9;
+  shrink_options.controls = true;
+  shrink_options.measure_seconds = 0.001;
+  shrink_options.out = out_;
+  const auto result = run(shrink_options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_FALSE(result->missed.empty());
   EXPECT_TRUE(result->missed[0].ms);
@@ -289,18 +289,18 @@ TEST_F(Shrinking, TeachesAsAsked) {
   alone.recipe.loss.distill = 0;
   ShrinkOptions by_control = usual;
   by_control.teacher = Teacher::kControl;
-  const auto first_loss = [&](const ShrinkOptions& how, std::string_view network) {
+  const auto first_loss = [&](const ShrinkOptions& shrink_options, std::string_view network) {
     double loss = 0;
     std::atomic<bool> is_known = false;
-    const auto result = run(how, {.on_step =
-                                      [&](const ShrinkStep& step) {
-                                        if (step.network != network || is_known) return;
-                                        EXPECT_EQ(step.step.progress.epoch, 0);
-                                        EXPECT_EQ(step.step.progress.step, 1);
-                                        loss = step.step.loss;
-                                        is_known = true;
-                                      },
-                                  .cancel = &is_known});
+    const auto result = run(shrink_options, {.on_step =
+                                                 [&](const ShrinkStep& step) {
+                                                   if (step.network != network || is_known) return;
+                                                   EXPECT_EQ(step.step.progress.epoch, 0);
+                                                   EXPECT_EQ(step.step.progress.step, 1);
+                                                   loss = step.step.loss;
+                                                   is_known = true;
+                                                 },
+                                             .cancel = &is_known});
     EXPECT_EQ(result.status().code(), Code::kCancelled) << result.status().message();
     return loss;
   };
@@ -355,7 +355,7 @@ TEST_F(Shrinking, GivesUpFirstWhatTheLossDoesNotNeed) {
   EXPECT_EQ(worth()[unit], 0);
 }
 
-// Two hidden layers, of which a unit of the first costs more.
+// Two hidden layers; a unit of the first costs more.
 Result<LoadedGraph> two_layers(int64_t batch) {
   SHOAL_ASSIGN(Graph graph, parse_text("input x f32[" + std::to_string(batch) + R"(,1,4,4]
 const a f32[16,8] = random(1)
@@ -374,20 +374,21 @@ output y
 }
 
 TEST_F(Shrinking, SetsOnlyTheChangeOfTheLossAgainstCosts) {
-  const Graph one = two_layers(1)->graph;
-  const auto groups = *compress::find_groups(one);
+  const Graph graph = two_layers(1)->graph;
+  const auto groups = *compress::find_groups(graph);
   ASSERT_EQ(groups.groups.size(), 2u);
-  ShrinkOptions how = options();
+  ShrinkOptions shrink_options = options();
   const auto decided = [&](Importance importance) {
-    how.importance = importance;
-    auto decision = decide(*device_, two_layers, *data_.data.held_out, how);
+    shrink_options.importance = importance;
+    auto decision = decide(*device_, two_layers, *data_.data.held_out, shrink_options);
     EXPECT_TRUE(decision.ok()) << decision.status().message();
     return *std::move(decision);
   };
-  EXPECT_EQ(decided(Importance::kMagnitude).choice.rounds.back().units,
-            *compress::choose(one, groups, compress::magnitudes(one, groups), how.target));
+  EXPECT_EQ(
+      decided(Importance::kMagnitude).choice.rounds.back().units,
+      *compress::choose(graph, groups, compress::magnitudes(graph, groups), shrink_options.target));
   const auto left =
-      removed_by(one, groups, decided(Importance::kTaylor).choice.rounds.back().units);
+      removed_by(graph, groups, decided(Importance::kTaylor).choice.rounds.back().units);
   ASSERT_EQ(left.size(), 2u);
   for (const GroupLeft& group : left) EXPECT_EQ(group.before, 8u);
 }
@@ -405,11 +406,11 @@ TEST_F(Shrinking, SetsTheChangeOfTheLossAgainstTime) {
     table.surfaces.push_back(WidthSurface::fit(samples, 1));
     table.steps.push_back({.value = "v", .extents = {{0, {{g, 1}}}}, .surface = g});
   }
-  ShrinkOptions how = options();
-  how.time = {{.share = 0.5}};
+  ShrinkOptions shrink_options = options();
+  shrink_options.time = {{.share = 0.5}};
   const auto decided = [&](Importance importance) {
-    how.importance = importance;
-    auto decision = decide(*device_, two_layers, *data_.data.held_out, how, &table);
+    shrink_options.importance = importance;
+    auto decision = decide(*device_, two_layers, *data_.data.held_out, shrink_options, &table);
     EXPECT_TRUE(decision.ok()) << decision.status().message();
     return *std::move(decision);
   };

@@ -1,4 +1,4 @@
-// A run of shrink() for the tests of this room: fit's tiny network and images.
+// A run of shrink() for the tests of this part: fit's tiny network and images.
 #pragma once
 
 #include <gtest/gtest.h>

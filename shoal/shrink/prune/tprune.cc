@@ -40,12 +40,12 @@ BothNetworks both_with(const BothNetworks& both, const Weights& weights) {
 class Run {
  public:
   Run(const ShrinkDevices& devices, const TPruneData& data, const TPruneOptions& options,
-      const TPruneCallbacks& callbacks, BothNetworks given)
+      const TPruneCallbacks& callbacks, BothNetworks both_networks)
       : devices_(devices),
         data_(data),
         options_(options),
         callbacks_(callbacks),
-        given_(std::move(given)) {}
+        given_(std::move(both_networks)) {}
 
   Result<TPruneResult> run() {
     SHOAL_TRY(take_targets());
@@ -117,19 +117,19 @@ class Run {
   }
 
   Result<BothNetworks> removed_from(const BothNetworks& network) {
-    SHOAL_ASSIGN(const LoadedGraph one, network.used(1));
-    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
+    SHOAL_ASSIGN(const LoadedGraph loaded, network.used(1));
+    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(loaded.graph));
     for (const compress::BlockSparsity& block : compress::sparsity_of(
-             one.graph, compress::find_blocks(one.graph, groups), options_.line_share)) {
-      result_.blocks.push_back({one.graph[block.block.weights].name, block.block.box.begin[0],
+             loaded.graph, compress::find_blocks(loaded.graph, groups), options_.line_share)) {
+      result_.blocks.push_back({loaded.graph[block.block.weights].name, block.block.box.begin[0],
                                 block.block.box.begin[1], block.rows, block.columns});
     }
     SHOAL_ASSIGN(const std::vector<size_t> units,
-                 compress::choose(one.graph, groups, compress::magnitudes(one.graph, groups),
+                 compress::choose(loaded.graph, groups, compress::magnitudes(loaded.graph, groups),
                                   options_.target));
-    SHOAL_ASSIGN(result_.before, compress::size_without(one.graph, groups, {}));
-    SHOAL_ASSIGN(result_.size, compress::size_without(one.graph, groups, units));
-    result_.removed = removed_by(one.graph, groups, units);
+    SHOAL_ASSIGN(result_.before, compress::size_without(loaded.graph, groups, {}));
+    SHOAL_ASSIGN(result_.size, compress::size_without(loaded.graph, groups, units));
+    result_.removed = removed_by(loaded.graph, groups, units);
     BothNetworks small = {without(network.learns, units), without(network.used, units)};
     SHOAL_ASSIGN(result_.score_removed, judged(small.used));
     return small;
@@ -169,11 +169,11 @@ Result<TPruneResult> tprune(const ShrinkDevices& devices, const Model& model,
   if (data.test_inputs.defined() && data.labels.defined() != data.test_labels.defined()) {
     return invalid("examples that teach and examples that judge must both have labels, or none");
   }
-  BothNetworks given;
-  SHOAL_ASSIGN(given.learns, network_for(model, data.inputs));
-  SHOAL_ASSIGN(given.used,
+  BothNetworks both_networks;
+  SHOAL_ASSIGN(both_networks.learns, network_for(model, data.inputs));
+  SHOAL_ASSIGN(both_networks.used,
                network_for(model, data.test_inputs.defined() ? data.test_inputs : data.inputs));
-  return Run(devices, data, options, callbacks, std::move(given)).run();
+  return Run(devices, data, options, callbacks, std::move(both_networks)).run();
 }
 
 }  // namespace shoal::shrink

@@ -7,9 +7,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<Tensor> read_example(const fs::path& file, const Value& input, const Preprocess& how) {
+Result<Tensor> read_example(const fs::path& file, const Value& input,
+                            const Preprocess& preprocess) {
   const std::span<const int64_t> dims(input.type.shape.begin(), input.type.shape.rank());
-  SHOAL_ASSIGN(Tensor x, read_input_file(file, input.type.dtype, dims, how));
+  SHOAL_ASSIGN(Tensor x, read_input_file(file, input.type.dtype, dims, preprocess));
   if (x.type() == input.type) return x;
   return invalid("is " + to_string(x.type()) + ", input " + input.name + " takes " +
                  to_string(input.type));

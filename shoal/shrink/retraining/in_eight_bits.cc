@@ -13,7 +13,7 @@
 #include "shoal/shrink/retraining/norms.h"
 #include "shoal/shrink/retraining/retrain.h"
 #include "shoal/train/run/setup/derived_options.h"
-#include "shoal/train/step/graph/straight_through.h"
+#include "shoal/train/step/graph/differentiate.h"
 
 namespace shoal::shrink {
 namespace {
@@ -25,14 +25,14 @@ constexpr size_t kOpenBatch = 16;  // bytes more for inputs and outputs with bat
 
 Result<compress::Int8Choice> int8_for(Device& device, const NetworkForBatch& network,
                                       const Dataset& examples, const fit::TrainingOptions& recipe) {
-  SHOAL_ASSIGN(const LoadedGraph one, network(1));
-  return compress::choose_int8(one.graph,
-                               {device, fit::spread_examples(one.graph, examples, recipe)});
+  SHOAL_ASSIGN(const LoadedGraph loaded, network(1));
+  return compress::choose_int8(loaded.graph,
+                               {device, fit::spread_examples(loaded.graph, examples, recipe)});
 }
 
 Result<double> bytes_in_eight_bits(const NetworkForBatch& network) {
-  SHOAL_ASSIGN(const LoadedGraph one, network(1));
-  SHOAL_ASSIGN(const Graph graph, compress::prepare(one.graph));
+  SHOAL_ASSIGN(const LoadedGraph loaded, network(1));
+  SHOAL_ASSIGN(const Graph graph, compress::prepare(loaded.graph));
   // The numbers do not matter for the size, only that they differ: equal ones are written once.
   compress::Ranges any;
   float next = 1;
@@ -49,14 +49,14 @@ Result<double> bytes_in_eight_bits(const NetworkForBatch& network) {
   SHOAL_ASSIGN(const Graph quantized, compress::quantize(graph, any, corrected));
   SHOAL_ASSIGN(const Graph merged, passes::merge_equal(quantized));
   SHOAL_ASSIGN(const std::vector<std::byte> file,
-               onnx::to_onnx(merged, one.outputs, {}, onnx::Style::kCompact));
+               onnx::to_onnx(merged, loaded.outputs, {}, onnx::Style::kCompact));
   return static_cast<double>(file.size() + kOpenBatch);
 }
 
 Result<double> real_bytes_for(const NetworkForBatch& network, double most) {
   SHOAL_ASSIGN(const double file, bytes_in_eight_bits(network));
-  SHOAL_ASSIGN(const LoadedGraph one, network(1));
-  SHOAL_ASSIGN(const Graph graph, compress::prepare(one.graph));
+  SHOAL_ASSIGN(const LoadedGraph loaded, network(1));
+  SHOAL_ASSIGN(const Graph graph, compress::prepare(loaded.graph));
   SHOAL_ASSIGN(const compress::Size before, compress::size_without(graph, {}, {}));
   const double bytes = static_cast<double>(before.bytes) - kBytesForOne * (file - most);
   if (bytes > 0) return bytes;
@@ -66,13 +66,11 @@ Result<double> real_bytes_for(const NetworkForBatch& network, double most) {
 }
 
 NetworkForBatch in_eight_bits(NetworkForBatch network, compress::Int8Choice choice) {
-  return [network = std::move(network),
-          choice = std::move(choice)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, compress::quantized(loaded.graph, choice));
-    SHOAL_ASSIGN(loaded.graph, passes::merge_equal(loaded.graph));
-    return loaded;
+  const auto quantize = [choice = std::move(choice)](const Graph& graph) -> Result<Graph> {
+    SHOAL_ASSIGN(const Graph quantized, compress::quantized(graph, choice));
+    return passes::merge_equal(quantized);
   };
+  return fit::changed(std::move(network), quantize);
 }
 
 Result<NetworkForBatch> used_to_rounding(Device& device, const NetworkForBatch& network,
@@ -87,18 +85,14 @@ Result<NetworkForBatch> used_to_rounding(Device& device, const NetworkForBatch& 
   gentle.loss.distill = kDistill;
   gentle.checkpoint.clear();  // a run that is resumed does this again, with the same result
   gentle.resume = false;
-  const NetworkForBatch rounded = [network, choice](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, compress::rounding(loaded.graph, choice));
-    SHOAL_ASSIGN(loaded.graph, train::straight_through(loaded.graph));
-    return loaded;
+  const auto round = [&choice](const Graph& graph) -> Result<Graph> {
+    SHOAL_ASSIGN(const Graph rounding, compress::rounding(graph, choice));
+    return train::straight_through(rounding);
   };
+  const NetworkForBatch rounded = fit::changed(network, round);
   SHOAL_ASSIGN(Trained trained, retrain(device, rounded, network, data, gentle, callbacks));
-  const NetworkForBatch folded = [network](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, compress::prepare(loaded.graph));
-    return loaded;
-  };
+  const NetworkForBatch folded =
+      fit::changed(network, [](const Graph& graph) { return compress::prepare(graph); });
   return with_weights(folded, std::move(trained.weights));
 }
 

@@ -32,7 +32,7 @@ Result<double> real_bytes_for(const NetworkForBatch& network, double most);
 NetworkForBatch in_eight_bits(NetworkForBatch network, compress::Int8Choice choice);
 
 // The network as it can be quantised, batch norms folded, after it has learned to be rounded as the
-// choice says: for so many epochs of the recipe, at a tenth of its rate, half of the loss being
+// choice says: for `epochs` epochs of the recipe, at a tenth of its rate, half of the loss being
 // about the answers that the network gave before. Fails as retrain() does.
 Result<NetworkForBatch> used_to_rounding(Device& device, const NetworkForBatch& network,
                                          const compress::Int8Choice& choice,

@@ -6,7 +6,7 @@
 //   Z'   = mask * Z, at every product that reads the units
 //
 // The source has a mask per image. Such masks become attention: a unit that one class needs is
-// masked for the images of the others, more often than a unit that nobody needs, and removal is for
+// masked for the images of the others, more often than a unit without any use, and removal is for
 // all images. So there is one mask for all images of a batch.
 //
 // The mask is a step; it learns straight through, as if it were sigmoid(q). The source ranks
@@ -26,8 +26,8 @@
 #include "shoal/model/ops/chain.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/shrink/compress/units/slabs.h"
-#include "shoal/train/step/graph/straight_through.h"
+#include "shoal/shrink/compress/units/narrowing.h"
+#include "shoal/train/step/graph/differentiate.h"
 
 namespace shoal::shrink {
 namespace {
@@ -132,8 +132,8 @@ class Builder {
     std::vector<int64_t> from = place.units;
     if (std::ranges::find(from, -1) != from.end()) {
       // As an integer, because floating-point constants are learned.
-      const Tensor one = Tensor::of<int64_t>({1, 1}, {1});
-      mask = chain_.add(ops::concat, {mask, chain_.cast(chain_.constant(one))},
+      const Tensor tensor = Tensor::of<int64_t>({1, 1}, {1});
+      mask = chain_.add(ops::concat, {mask, chain_.cast(chain_.constant(tensor))},
                         {{"axis", int64_t{1}}});
       std::ranges::replace(from, int64_t{-1}, units);
     }
@@ -156,9 +156,9 @@ class Builder {
     const int64_t units = units_of(place.group);
     std::vector<int64_t> first;  // index of each unit
     for (int64_t unit = 0; unit < units; ++unit) {
-      const auto found = std::ranges::find(place.units, unit);
-      if (found == place.units.end()) return {};
-      first.push_back(found - place.units.begin());
+      const auto position = std::ranges::find(place.units, unit);
+      if (position == place.units.end()) return {};
+      first.push_back(position - place.units.begin());
     }
     if (axis == 0 || shape[0] != batch() || network_[value].type.dtype != DType::kF32) return {};
     std::vector<int64_t> others;

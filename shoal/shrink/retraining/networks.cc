@@ -26,30 +26,23 @@ NetworkForBatch as_given(const Model& model) {
 }
 
 NetworkForBatch without(NetworkForBatch network, std::vector<size_t> units) {
-  return [network = std::move(network),
-          units = std::move(units)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(loaded.graph));
-    SHOAL_ASSIGN(loaded.graph, compress::remove(loaded.graph, groups, units));
-    return loaded;
+  const auto remove = [units = std::move(units)](const Graph& graph) -> Result<Graph> {
+    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(graph));
+    return compress::remove(graph, groups, units);
   };
+  return fit::changed(std::move(network), remove);
 }
 
 NetworkForBatch with_fresh_weights(NetworkForBatch network, uint64_t seed) {
-  return [network = std::move(network), seed](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, train::with_initial_weights(loaded.graph, seed));
-    return loaded;
-  };
+  return fit::changed(std::move(network), [seed](const Graph& graph) {
+    return train::with_initial_weights(graph, seed);
+  });
 }
 
 NetworkForBatch with_weights(NetworkForBatch network, Weights weights) {
-  return [network = std::move(network),
-          weights = std::move(weights)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, train::with_constants(loaded.graph, weights));
-    return loaded;
-  };
+  return fit::changed(std::move(network), [weights = std::move(weights)](const Graph& graph) {
+    return train::with_constants(graph, weights);
+  });
 }
 
 std::vector<size_t> drawn_instead(const compress::Groups& groups, const std::vector<size_t>& units,

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "shoal/model/passes/passes.h"
-#include "shoal/shrink/compress/refit/restore_norms.h"
+#include "shoal/shrink/retraining/networks.h"
 
 namespace shoal::fit {
 
@@ -27,12 +27,10 @@ Result<Learner> with_norms(Device& device, const NetworkForBatch& network, const
       compress::ConvMoments moments,
       compress::conv_moments(one.graph, spread_examples(one.graph, examples, recipe), device));
   if (moments.empty()) return Learner{network};
-  return Learner{[network, moments = std::move(moments)](int64_t batch) -> Result<LoadedGraph> {
-                   SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-                   SHOAL_ASSIGN(loaded.graph, compress::with_norms(loaded.graph, moments));
-                   return loaded;
-                 },
-                 true};
+  const auto add_norms = [moments = std::move(moments)](const Graph& graph) {
+    return compress::with_norms(graph, moments);
+  };
+  return Learner{changed(network, add_norms), true};
 }
 
 Result<Graph> with_folded_norms(const Graph& network) {
@@ -41,11 +39,51 @@ Result<Graph> with_folded_norms(const Graph& network) {
 }
 
 NetworkForBatch with_folded_norms(NetworkForBatch network) {
-  return [network = std::move(network)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, with_folded_norms(loaded.graph));
-    return loaded;
-  };
+  return changed(std::move(network), [](const Graph& graph) { return with_folded_norms(graph); });
 }
 
 }  // namespace shoal::fit
+
+namespace shoal::shrink {
+
+namespace {
+
+// A share of the examples, so that choosing stays cheap beside learning, but neither so few that
+// what is fitted is accident nor more than helps.
+constexpr size_t kShareOfExamples = 16, kLeastExamples = 64, kMostExamples = 512;
+// Of one value in all examples, which are in memory together.
+constexpr size_t kMostBytes = size_t{128} << 20;
+
+size_t examples_for(const Graph& network, const Dataset& examples) {
+  size_t largest = 1;
+  for (const Node& node : network.nodes()) {
+    for (ValueId id : node.outputs) largest = std::max(largest, network[id].type.bytes());
+  }
+  const size_t share =
+      std::clamp(examples.size() / kShareOfExamples, kLeastExamples, kMostExamples);
+  return std::max<size_t>(std::min({share, examples.size(), kMostBytes / largest}), 1);
+}
+
+}  // namespace
+
+Result<RefittedLearner> refitted(Device& device, const fit::Learner& whole,
+                                 const std::vector<size_t>& units, const Dataset& examples,
+                                 const fit::TrainingOptions& recipe,
+                                 const compress::RefitOptions& options) {
+  SHOAL_ASSIGN(const LoadedGraph loaded, whole.network(1));
+  SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(loaded.graph));
+  SHOAL_ASSIGN(compress::Refitted fit,
+               compress::refit(loaded.graph, groups, units,
+                               fit::spread_examples(loaded.graph, examples, recipe,
+                                                    examples_for(loaded.graph, examples)),
+                               device, options));
+  RefittedLearner result{{with_weights(without(whole.network, units), std::move(fit.weights))},
+                         std::move(fit.left)};
+  if (!whole.has_new_norms) return result;
+  SHOAL_ASSIGN(
+      result.learner,
+      fit::with_norms(device, fit::with_folded_norms(result.learner.network), examples, recipe));
+  return result;
+}
+
+}  // namespace shoal::shrink

@@ -1,16 +1,20 @@
-// Batch norms while a network learns (shrink/compress/refit/restore_norms.h).
+// Batch norms while a network learns (shrink/compress/refit/refit.h).
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/shrink/compress/quantization/calibration.h"
+#include "shoal/shrink/compress/refit/refit.h"
 #include "shoal/train/data/dataset.h"
 #include "shoal/train/run/setup/training_network.h"
 #include "shoal/train/run/setup/training_options.h"
 
 namespace shoal::fit {
 
-// Some of the examples, at most so many, spread over all of them, as `network` for one example
+// At most `most` of the examples, evenly spread over all of them, as `network` for one example
 // takes them. Ranges and moments hardly change after some dozens. `examples` outlives the result.
 compress::CalibrationData spread_examples(const Graph& network, const Dataset& examples,
                                           const TrainingOptions& recipe, size_t most = 128);
@@ -31,3 +35,21 @@ Result<Graph> with_folded_norms(const Graph& network);
 NetworkForBatch with_folded_norms(NetworkForBatch network);
 
 }  // namespace shoal::fit
+
+namespace shoal::shrink {
+
+// A network that lost units, and what of it could not be refitted.
+struct RefittedLearner {
+  fit::Learner learner;
+  std::vector<std::string> left;  // a line for each layer that keeps its weights
+};
+
+// `whole` without these units of its groups, refitted to answer some of the examples as `whole`
+// does. Norms that were put in for learning are put in anew: they begin with what channels give
+// now. Fails as removal, the examples and the device do.
+Result<RefittedLearner> refitted(Device& device, const fit::Learner& whole,
+                                 const std::vector<size_t>& units, const Dataset& examples,
+                                 const fit::TrainingOptions& recipe,
+                                 const compress::RefitOptions& options = {});
+
+}  // namespace shoal::shrink

@@ -1,5 +1,3 @@
-#include "shoal/shrink/retraining/refitted.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "shoal/shrink/compress/units/remove.h"
 #include "shoal/shrink/prune/shrink_testing.h"
 #include "shoal/shrink/retraining/networks.h"
+#include "shoal/shrink/retraining/norms.h"
 
 namespace shoal::shrink {
 namespace {
@@ -48,12 +47,12 @@ TEST_F(RefittedLearners, AnswerAsTheWholeNetworkDoesForEveryBatch) {
   EXPECT_TRUE(left->learner.has_new_norms);
   std::mt19937 rng(1);
   for (const int64_t batch : {1, 3}) {
-    const LoadedGraph given = *planted()(batch), smaller = *left->learner.network(batch);
+    const LoadedGraph loaded = *planted()(batch), smaller = *left->learner.network(batch);
     EXPECT_EQ(std::ranges::count(smaller.graph.nodes(), &ops::batch_normalization, &Node::op), 2);
     EXPECT_LT(parameters(smaller.graph), parameters(whole->network(batch)->graph));
-    const std::vector<Tensor> inputs = random_inputs(given.graph, rng);
+    const std::vector<Tensor> inputs = random_inputs(loaded.graph, rng);
     EXPECT_LT(relative_error(*compress::answers(smaller.graph, inputs, *device_),
-                             *compress::answers(given.graph, inputs, *device_)),
+                             *compress::answers(loaded.graph, inputs, *device_)),
               1e-4);
   }
 }

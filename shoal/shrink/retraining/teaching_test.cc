@@ -1,5 +1,3 @@
-#include "shoal/shrink/retraining/teaching.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,6 +6,7 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/shrink/compress/units/remove.h"
 #include "shoal/shrink/prune/shrink_testing.h"
+#include "shoal/shrink/retraining/retrain.h"
 #include "shoal/train/step/graph/features.h"
 
 namespace shoal::shrink {

@@ -2,7 +2,7 @@
 //
 // A space is a number of units of one kind, a budget of multiply-accumulates for one image, and a
 // number of vertices. Candidates are drawn from the four generators in turn, with several
-// parameters each. All are ranked by the estimate of shrink/search/dag_score.h; the best are
+// parameters each. All are ranked by the estimate of shrink/search/dag_schedule.h; the best are
 // scheduled, and their plans carried out in virtual time (plan/cost/simulate.h).
 #pragma once
 
@@ -13,8 +13,77 @@
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/plan/plan.h"
 #include "shoal/plan/profile.h"
-#include "shoal/shrink/search/dag_network.h"
+#include "shoal/shrink/search/dag.h"
+#include "shoal/shrink/search/dag_schedule.h"
+
+namespace shoal::concurrent {
+
+// Network: a classifier of images whose layers are wired as a DAG [Hadidi 2021, 5.2].
+//
+// The source is a 3 x 3 convolution and a norm. An inner vertex is the sum of its inputs, ReLU, a
+// 3 x 3 convolution, separable or plain, and a norm. The sink is the sum of its inputs, ReLU, the
+// mean over the image and a fully connected layer. The thesis weighs each input of a sum by a
+// number that is learned; here the norm of each vertex has such a number for each channel.
+//
+// Stages without barriers: any vertex may, by itself, halve the rows and columns and double the
+// channels. Its level is the number of times that this was done on the way to it,
+//
+//   level(v) = max over predecessors of level + (1 if v is staged), 0 at the source,
+//
+// and its channels are round(width 2^level). An input of a lower level than the highest of a sum
+// passes a scaling block: max-pools down to the smaller image, and a 1 x 1 convolution up to the
+// larger number of channels. No vertex waits for all others, however many levels there are.
+//
+// MACs grow with the width. It is chosen on a grid of 1/8 so that the MACs are nearest to the
+// budget.
+
+// When a vertex below the highest level is staged.
+enum class Staging : uint8_t {
+  kProbabilistic,  // with probability 1/2
+  kGreedy,         // always
+};
+
+enum class Block : uint8_t { kSeparable, kPlain };
+
+struct NetworkOptions {
+  int64_t macs = 20'000'000;  // the budget, for one image
+  int64_t classes = 10;
+  int64_t size = 32;     // rows and columns of images
+  int64_t channels = 3;  // of images
+  int64_t batch = 1;
+  int levels = 3;  // 1: uniform channels
+  Staging staging = Staging::kProbabilistic;
+  Block block = Block::kSeparable;
+  uint64_t seed = 1;  // of weights and of what is staged
+};
+
+// How far the MACs of a network may be from the budget.
+inline constexpr double kBudgetTolerance = 0.05;
+
+struct Network {
+  Graph graph;
+  Dag dag;
+  std::vector<plan::NodeRange> nodes;  // of the graph, by vertex; together they are all
+  std::vector<int> level;              // by vertex; the sink's is that of its largest input
+  double width = 0;
+  int64_t macs = 0;  // for one image
+};
+
+// kInvalidArgument for options out of range, and where no width is within the tolerance, as for a
+// budget that the narrowest network exceeds, or where most vertices have fewer than 20 channels.
+Result<Network> make_network(const Dag& dag, const NetworkOptions& options);
+
+// The costs of its vertices.
+Workload workload_of(const Network& network);
+
+// The network over units as the schedule places its vertices: worker u computes what is placed on
+// unit u. Workers go through their vertices by number.
+plan::Plan plan_of(const Network& network, const Schedule& schedule, size_t units);
+
+}  // namespace shoal::concurrent
 
 namespace shoal::search {
 
@@ -43,7 +112,7 @@ struct Candidate {
 // width gives the budget. REQUIRES: check(space) is OK.
 Result<Candidate> draw(const Space& space, uint64_t number);
 
-// The control of the thesis: the median of so many networks of the same work that are wired at
+// The control of the thesis: the median of n networks of the same work that are wired at
 // random in stages (WattsStrogatz), one for each level of the space, with barriers between them.
 Result<double> staged_control_seconds(const Space& space, size_t count);
 
@@ -54,7 +123,7 @@ Result<concurrent::Network> network_of(const Candidate& candidate, const Space& 
 // The seconds of an answer when its plan is carried out in virtual time.
 Result<double> simulated_seconds(const Candidate& candidate, const Space& space);
 
-// Draws so many candidates and simulates the best by estimate. Returns these, the fastest first.
+// Draws n candidates and simulates the best by estimate. Returns these, the fastest first.
 // `done` is called with the number drawn or simulated so far; it may be null.
 Result<std::vector<Candidate>> fastest_candidates(const Space& space, uint64_t first, size_t drawn,
                                                   size_t simulated,

@@ -61,4 +61,67 @@ Schedule make_schedule(const Workload& work, const Units& units);
 Schedule carry_out(const Workload& work, const Units& units, const std::vector<size_t>& order,
                    const std::vector<size_t>& unit_of);
 
+// Partition: a unit for each vertex, with little data to send and balanced work. It serves the
+// concurrency score [Hadidi 2021, 5.2], which is about the DAG, not about a schedule: a
+// schedule cuts edges wherever no time is lost, and leaves a chain on one unit.
+//
+// Lambda, the bytes that travel, is minimised under a cap on the work of a unit by the method of
+// Fiduccia and Mattheyses. A pass moves each inner vertex once, always the one whose move to some
+// unit under the cap gains most or costs least, and then goes back to the best of the partitions on
+// the way. Passes are repeated while they gain. It begins with equal shares of consecutive
+// vertices, by number and in depth-first order, and keeps the better result.
+
+// The unit of each vertex. That of the source is ignored, as it is on every unit; the sink is on
+// the unit after all others.
+using Partition = std::vector<size_t>;
+
+// The most work that a unit gets: `balance` times the mean, or the largest vertex more than the
+// mean where that is more, as no method can promise less.
+double most_work(const Workload& work, size_t units, double balance);
+
+// REQUIRES: units > 0, balance >= 1.
+Partition partition(const Workload& work, size_t units, double balance);
+
+// Lambda: the sum over inner vertices of bytes times the number of other units that need them.
+double cut_bytes(const Workload& work, const Partition& partition);
+
+// Concurrency score: how well a DAG can be computed by n units, from a partition of its vertices
+// alone [Hadidi 2021, 5.2]. With w(v) the work of an inner vertex and L(v) the bytes that it makes,
+//
+//   eta     = (most work on one path) / (sum of w / n)                                  (Eq 5.2)
+//   delta   = (most work on one unit) / (sum of w / n)
+//   Lambda  = sum over v of L(v) (g(v) - 1), g = number of units with v or a successor of v  (5.3)
+//   Lambda' = Lambda / (n min L)
+//   CS      = (delta^a Lambda'^b eta^c)^(1/3), a = c = 1, b = 1.5                         (Eq 5.4)
+//
+// All are better when lower. The thesis counts the vertices of a path; for equal work that is the
+// same as eta here. The source is on every unit and no part of a sum. The sink has no work here,
+// but is on a unit of its own, so Lambda > 0: without it, a chain on one unit would have the score
+// zero.
+//
+// As in the thesis, the score of a DAG is the best over partitions with several caps on delta. They
+// are near 1, since Lambda' counts more than delta and eta: free to stay on one unit, a chain would
+// have a better score than chains beside each other with a few edges between them.
+
+struct Score {
+  double eta = 0;           // n / vertices to n, for equal work
+  double delta = 0;         // 1 to n
+  double lambda = 0;        // bytes
+  double lambda_prime = 0;  // at least 1 / n
+  double share = 0;         // sum of w / n
+
+  double cs() const;
+  // What a schedule on such units takes at least by this score, and its messages beside:
+  //   max(eta, delta) (sum of w / n) / speed + Lambda / (n bandwidth).
+  // It ranks DAGs as their schedules do, better than CS, in which Lambda counts most whatever the
+  // links are.
+  double seconds(const Units& units) const;
+};
+
+// The score of one partition. REQUIRES: inner vertices have work and bytes above zero.
+Score score(const Workload& work, const Partition& partition, size_t units);
+
+// The best score of partitions over the units. REQUIRES: as above.
+Score best_score(const Workload& work, size_t units);
+
 }  // namespace shoal::concurrent

@@ -18,15 +18,15 @@ TEST(Schedules, RespectDependenciesAndUnits) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const RandomWork c(seed, 1 + seed % 30, 8);
-    const Schedule made = make_schedule(c.work, c.units);
+    const Schedule schedule = make_schedule(c.work, c.units);
     const Dag& dag = c.work.dag;
     std::vector<std::vector<Placement>> by_unit(c.units.count + 1);
     for (size_t v = 0; v < dag.size(); ++v) {
-      const Placement& here = made.placed[v];
+      const Placement& here = schedule.placed[v];
       EXPECT_NEAR(here.end - here.begin, c.work.macs[v] / c.units.macs_per_second, kRounding);
       EXPECT_EQ(here.unit == c.units.count, v == dag.sink());
       for (size_t from : dag.predecessors[v]) {
-        const Placement& before = made.placed[from];
+        const Placement& before = schedule.placed[from];
         const bool travels = from != 0 && before.unit != here.unit;
         const double sending =
             c.units.latency_seconds + c.work.bytes[from] / c.units.bytes_per_second;
@@ -81,10 +81,10 @@ TEST(Schedules, OfTinyDagsAreNearlyAlwaysTheShortest) {
   for (unsigned seed = 0; seed < 150; ++seed) {
     const RandomWork c(seed, 1 + seed % 5, 3);
     const double best = shortest_seconds(c.work, c.units);
-    const double made = make_schedule(c.work, c.units).seconds();
-    ASSERT_GE(made, best - kRounding) << seed;
-    worst = std::max(worst, made / best);
-    equal += made <= best + kRounding;
+    const double result = make_schedule(c.work, c.units).seconds();
+    ASSERT_GE(result, best - kRounding) << seed;
+    worst = std::max(worst, result / best);
+    equal += result <= best + kRounding;
   }
   EXPECT_GE(equal, 140);  // of 150
   EXPECT_LE(worst, 1.15);

@@ -1,5 +1,3 @@
-#include "shoal/shrink/search/dag_score.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "shoal/shrink/search/dag_partition.h"
+#include "shoal/shrink/search/dag_schedule.h"
 #include "shoal/shrink/search/dag_testing.h"
 
 namespace shoal::concurrent {
@@ -30,11 +28,11 @@ TEST(Partitions, AreBalanced) {
     const double inner = std::accumulate(c.work.macs.begin() + 1, c.work.macs.end() - 1, 0.0);
     const double largest = *std::max_element(c.work.macs.begin() + 1, c.work.macs.end() - 1);
     for (const double balance : {1.0, 1.5}) {
-      const Partition made = partition(c.work, units, balance);
-      ASSERT_EQ(made.size(), c.work.dag.size());
-      EXPECT_EQ(made.back(), units);
+      const Partition result = partition(c.work, units, balance);
+      ASSERT_EQ(result.size(), c.work.dag.size());
+      EXPECT_EQ(result.back(), units);
       const double mean = inner / static_cast<double>(units);
-      EXPECT_LE(heaviest(c.work, made, units),
+      EXPECT_LE(heaviest(c.work, result, units),
                 std::max(balance * mean, mean + largest) + kRounding);
     }
   }
@@ -62,10 +60,10 @@ TEST(Partitions, OfSmallDagsAreNearTheBest) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     const RandomWork c(seed, 1 + seed % 8, 3);
     const double best = fewest_bytes(c.work, c.units.count, 1.25);
-    const double made = cut_bytes(c.work, partition(c.work, c.units.count, 1.25));
-    ASSERT_GE(made, best - kRounding) << seed;
-    worst = std::max(worst, made / best);
-    equal += made < best + kRounding;
+    const double result = cut_bytes(c.work, partition(c.work, c.units.count, 1.25));
+    ASSERT_GE(result, best - kRounding) << seed;
+    worst = std::max(worst, result / best);
+    equal += result < best + kRounding;
   }
   EXPECT_GE(equal, 97);  // of 100
   EXPECT_LE(worst, 1.2);
@@ -107,15 +105,15 @@ TEST(Scores, AreInTheirRanges) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const RandomWork c(seed, 1 + seed % 30, 8);
-    const Score made = best_score(c.work, c.units.count);
+    const Score result = best_score(c.work, c.units.count);
     const double n = static_cast<double>(c.units.count);
-    EXPECT_GE(made.delta + kRounding, 1);
-    EXPECT_LE(made.delta, n + kRounding);
-    EXPECT_GT(made.eta, 0);
-    EXPECT_LE(made.eta, n + kRounding);
-    EXPECT_GE(made.lambda_prime + kRounding, 1 / n);
+    EXPECT_GE(result.delta + kRounding, 1);
+    EXPECT_LE(result.delta, n + kRounding);
+    EXPECT_GT(result.eta, 0);
+    EXPECT_LE(result.eta, n + kRounding);
+    EXPECT_GE(result.lambda_prime + kRounding, 1 / n);
     for (const double balance : {1.0, 1.5}) {
-      EXPECT_LE(made.cs(),
+      EXPECT_LE(result.cs(),
                 score(c.work, partition(c.work, c.units.count, balance), c.units.count).cs());
     }
   }

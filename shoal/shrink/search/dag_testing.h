@@ -1,11 +1,11 @@
-// DAGs with costs for the tests of this room.
+// DAGs with costs for the tests of this part.
 #pragma once
 
 #include <random>
 #include <vector>
 
+#include "shoal/shrink/search/dag.h"
 #include "shoal/shrink/search/dag_schedule.h"
-#include "shoal/shrink/search/generate_dag.h"
 
 namespace shoal::concurrent {
 

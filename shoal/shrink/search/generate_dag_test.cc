@@ -1,5 +1,3 @@
-#include "shoal/shrink/search/generate_dag.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,8 @@
 #include <limits>
 #include <random>
 #include <string>
+
+#include "shoal/shrink/search/dag.h"
 
 namespace shoal::concurrent {
 namespace {

@@ -145,8 +145,8 @@ class Search {
     std::optional<double> top1 = known_top1(file, recipe);
     if (top1) note(file.string() + " has learned before");
     if (!top1) {
-      fit::TrainingOptions how = options_.recipe;
-      how.loss.distill = 0;
+      fit::TrainingOptions training_options = options_.recipe;
+      training_options.loss.distill = 0;
       fit::TrainingCallbacks training{.cancel = callbacks_.cancel};
       if (callbacks_.on_step) {
         training.on_step = [&](const fit::StepReport& step) {
@@ -154,7 +154,8 @@ class Search {
         };
       }
       SHOAL_ASSIGN(const shrink::Trained trained,
-                   shrink::retrain(device_, network_for(candidate), {}, data_.data, how, training));
+                   shrink::retrain(device_, network_for(candidate), {}, data_.data,
+                                   training_options, training));
       top1 = trained.held_out_top1;
       SHOAL_TRY(fit::export_network(trained.network, file,
                                     {{kTop1, fixed(*top1, 4)}, {kRecipe, recipe}}));

@@ -1,5 +1,5 @@
 // Architecture search for several devices: which wiring of layers gives the best accuracy for its
-// time on so many units ([Hadidi 2021, 5.2]; candidates.h).
+// time on a given number of units ([Hadidi 2021, 5.2]; candidates.h).
 //
 //   search::SearchOptions options{.out = "found"};
 //   options.recipe.data = "cifar10";
@@ -11,7 +11,7 @@
 // Cheap steps come first: all candidates are estimated, some simulated, few learn. Each network
 // that has learned is written at once, as NAME.onnx in the folder, with its figures in the file. A
 // search that is started again with the same options takes these and goes on. Held-out examples
-// choose; test examples judge the one that was chosen.
+// choose; test examples evaluate the one that was chosen.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ struct SearchOptions {
   int64_t classes = 10;
   // The networks that are estimated, simulated, and learn.
   size_t drawn = 200, simulated = 40, trained = 8;
-  double minutes = 0;  // no network begins to learn after so many; 0: no limit
+  double minutes = 0;  // no network begins to learn after this time; 0: no limit
   // How networks learn: epochs, batch, seed, rate, augmentation. Model, teacher, files, patience
   // and frozen weights in it are not read.
   fit::TrainingOptions recipe = {};

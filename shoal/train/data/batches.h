@@ -3,20 +3,29 @@
 // where it was interrupted.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "shoal/base/math/random.h"
 #include "shoal/base/status.h"
+#include "shoal/model/tensor/tensor.h"
 #include "shoal/train/data/augment.h"
 #include "shoal/train/data/dataset.h"
 
 namespace shoal {
+
+// u8 [h, w, c] to u8 [h, w, c]: nothing but a function of the arguments. Never fails. The result
+// may share memory with `image`. REQUIRES: an image of at least one pixel; without any change,
+// which is the default, any tensor will do.
+Tensor augment(const Tensor& image, const Augment& options, RandomStream random);
 
 struct Batch {
   Tensor images;                 // [batch, ...]
@@ -77,5 +86,34 @@ class Batches {
 
 // The examples [0, count) in an order that depends on the stream alone.
 std::vector<size_t> shuffled(size_t count, RandomStream random);
+
+// Micro-batch `number` of `count` equal ones, along the first axis.
+Tensor micro_batch(const Tensor& batch, int64_t number, int64_t count);
+
+class Prefetch {
+ public:
+  // From batch `index` of `epoch` on, epoch after epoch; at most `ahead` of them wait to be taken.
+  // REQUIRES: an epoch has a batch; the batches outlive this.
+  Prefetch(const Batches& batches, uint64_t epoch, size_t index, int threads, size_t ahead);
+  ~Prefetch();
+  Prefetch(const Prefetch&) = delete;
+  Prefetch& operator=(const Prefetch&) = delete;
+
+  // The next batch in order, whichever thread made it. Blocks until it is made. One caller at a
+  // time.
+  Result<Batch> next();
+
+ private:
+  void work();
+
+  const Batches& batches_;
+  const size_t ahead_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t begun_, taken_;  // how many batches since the first of epoch 0
+  bool stop_ = false;
+  std::map<uint64_t, Result<Batch>> made_;
+  std::vector<std::thread> threads_;
+};
 
 }  // namespace shoal

@@ -6,9 +6,6 @@
 #include <new>
 #include <random>
 
-#include "shoal/train/data/augment_image.h"
-#include "shoal/train/data/prefetch.h"
-
 namespace shoal {
 namespace {
 
@@ -72,12 +69,12 @@ TEST(Batches, AreAFunctionOfSeedAndPlace) {
   for (int round = 0; round < 20; ++round) {
     const Noise data(20 + rng() % 20);
     const BatchOptions options = random_options(rng);
-    const Batches one(data, as_it_is, options), other(data, as_it_is, options);
-    (void)one.at(9, 0);  // what was read before does not matter
+    const Batches batches(data, as_it_is, options), other(data, as_it_is, options);
+    (void)batches.at(9, 0);  // what was read before does not matter
     const uint64_t epoch = rng() % 3;
-    const size_t index = rng() % one.per_epoch();
-    EXPECT_TRUE(same(*one.at(epoch, index), *other.at(epoch, index)));
-    EXPECT_FALSE(same(*one.at(epoch, index), *other.at(epoch + 1, index)));
+    const size_t index = rng() % batches.per_epoch();
+    EXPECT_TRUE(same(*batches.at(epoch, index), *other.at(epoch, index)));
+    EXPECT_FALSE(same(*batches.at(epoch, index), *other.at(epoch + 1, index)));
   }
 }
 

@@ -249,8 +249,8 @@ TEST_F(Data, PreprocessingRefusesWhatDoesNotFit) {
 
 TEST_F(Data, ImagesBecomeWhatAnInputDeclares) {
   const Tensor image = gradient(4, 6, 3);
-  const auto shape_for = [&](std::vector<int64_t> dims, Preprocess how) {
-    const auto x = image_for_input(image, dims, how);
+  const auto shape_for = [&](std::vector<int64_t> dims, Preprocess preprocess) {
+    const auto x = image_for_input(image, dims, preprocess);
     return x.ok() ? x->shape() : Shape{};
   };
   EXPECT_EQ(shape_for({1, 3, 4, 6}, {}), (Shape{1, 3, 4, 6}));

@@ -21,7 +21,7 @@ Status corrupt(const fs::path& path, std::string message) {
   return Status(Code::kCorrupt, path.string() + ": " + std::move(message));
 }
 
-// How much a file of so many bytes may unpack to. Labelled images shrink to a half or a tenth, and
+// How much a file of `packed` bytes may unpack to. Labelled images shrink to a half or a tenth, and
 // a hostile file of zeros to a thousandth.
 size_t most_unpacked(uintmax_t packed) {
   constexpr uintmax_t kAnyway = uintmax_t{64} << 20, kTimes = 100;

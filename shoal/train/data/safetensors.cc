@@ -88,9 +88,9 @@ Result<Entry> parse_entry(JsonText& json, std::string name) {
   SHOAL_TRY(json.object([&](const std::string& key) -> Status {
     if (key == "dtype") {
       SHOAL_ASSIGN(const std::string text, json.text());
-      const auto found = std::ranges::find(kNames, text);
-      if (found == kNames.end()) return corrupt(name + " has elements of type " + text);
-      dtype = static_cast<DType>(found - kNames.begin());
+      const auto position = std::ranges::find(kNames, text);
+      if (position == kNames.end()) return corrupt(name + " has elements of type " + text);
+      dtype = static_cast<DType>(position - kNames.begin());
       return {};
     }
     if (key == "shape") return json.integers(shape);
@@ -152,16 +152,16 @@ Status check_offsets(std::vector<Entry>& entries, size_t size) {
 // Whether there is a checksum: files of others have none. It must be right if there is one.
 Result<bool> verify_checksum(std::string_view header, const Header& parsed,
                              std::span<const Tensor> tensors) {
-  const auto given = parsed.metadata.find(kChecksum);
-  if (given == parsed.metadata.end()) return false;
+  const auto position = parsed.metadata.find(kChecksum);
+  if (position == parsed.metadata.end()) return false;
   std::string text(header);
-  const size_t place = text.find(json_text(kChecksum) + ":\"" + given->second + "\"");
-  if (place == text.npos || given->second.size() != kNoChecksum.size()) {
+  const size_t place = text.find(json_text(kChecksum) + ":\"" + position->second + "\"");
+  if (place == text.npos || position->second.size() != kNoChecksum.size()) {
     return corrupt("the checksum is none");
   }
   const size_t digits = place + json_text(kChecksum).size() + 2;
   text.replace(digits, kNoChecksum.size(), kNoChecksum);
-  if (checksum_of(text, tensors) != given->second) return corrupt("the checksum is wrong");
+  if (checksum_of(text, tensors) != position->second) return corrupt("the checksum is wrong");
   return true;
 }
 

@@ -1,11 +1,10 @@
-#include "shoal/train/federated/client_codecs.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "shoal/base/math/random.h"
+#include "shoal/train/federated/local_trainer.h"
 #include "shoal/train/run/setup/tiny_network_testing.h"
 
 namespace shoal::federated {
@@ -28,13 +27,13 @@ Weights make_weights(uint64_t seed) {
 }
 
 ClientCodecs make_codecs(learn::CodecKind kind = learn::CodecKind::kPowerSgd) {
-  auto made = ClientCodecs::create({.kind = kind}, make_weights(1), {"fc.weight", "fc.bias"});
-  SHOAL_CHECK(made.ok());
-  return *std::move(made);
+  auto result = ClientCodecs::create({.kind = kind}, make_weights(1), {"fc.weight", "fc.bias"});
+  SHOAL_CHECK(result.ok());
+  return *std::move(result);
 }
 
-// The length of what the server lacks after so many reports in which the client learned the same,
-// with so many rounds from one to the next.
+// The length of what the server lacks after n reports in which the client learned the same,
+// with some rounds from one to the next.
 double lacking_after(ClientCodecs codecs, int reports, int64_t apart = 1) {
   const Weights from = make_weights(1), to = make_weights(2);
   std::vector<double> lacking(6 * 40);

@@ -7,7 +7,7 @@
 namespace shoal::federated {
 namespace {
 
-// What it costs that nobody sees what a client sends, beside sending it openly.
+// The cost of hiding what a client sends, beside sending it openly.
 void add_secret(const Figures& figures, Facts& facts) {
   const SecretCost& cost = figures.secret;
   const auto rounds = static_cast<double>(std::max<int64_t>(figures.rounds, 1));

@@ -15,7 +15,7 @@ struct RunFacts {
   size_t per_round = 0;
   double seconds = 0;               // that it took
   std::string weights_sha256 = {};  // of what was learned
-  bool secret = false;              // nobody saw what a client sent
+  bool secret = false;              // reports were hidden
 };
 Facts facts_of(const Figures& figures, const RunFacts& run);
 

@@ -6,8 +6,6 @@
 #include <numeric>
 #include <set>
 
-#include "shoal/train/federated/shards.h"
-
 namespace shoal::federated {
 namespace {
 
@@ -82,7 +80,7 @@ TEST(Population, NobodyWorksBeyondTheDeadline) {
   EXPECT_NEAR(left, 100, 50);
 }
 
-// As in the scenario of FedProx: so many do one to nine whole epochs of ten.
+// As in the scenario of FedProx: this share does one to nine whole epochs of ten.
 TEST(Population, StragglersDoWholeEpochs) {
   const Population population{.clients = 10000, .stragglers = 0.9};
   const LocalWork work{.epochs = 10, .steps_per_epoch = 3};

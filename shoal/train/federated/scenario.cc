@@ -72,11 +72,11 @@ SettingList settings_of(ScenarioSettings& s) {
                  needing("federated", joined({settings_of_rounds(s), settings_of_clients(s)}))});
 }
 
-Status check_for_workers(const GivenFlags& given, std::string_view network) {
+Status check_for_workers(const GivenFlags& given_flags, std::string_view network) {
   if (network == "mpi") return invalid("ranks of MPI have no data");
   for (const char* name : {"clients", "split", "classes-per-client", "stragglers", "present",
                            "leaving", "step-seconds", "slowest"}) {
-    if (given(std::string("--") + name)) {
+    if (given_flags(std::string("--") + name)) {
       return invalid(std::string(name) + " is for simulated clients, not for workers");
     }
   }
@@ -84,12 +84,12 @@ Status check_for_workers(const GivenFlags& given, std::string_view network) {
 }
 
 Options resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
-                const GivenFlags& given) {
+                const GivenFlags& given_flags) {
   Options all = settings.options;
-  if (!given("--batch")) fit.batch = 10;
-  if (!given("--momentum")) fit.optimizer.momentum = 0;
-  if (!given("--schedule")) fit.schedule = train::Schedule::Kind::kConstant;
-  if (!given("--rate") && fit.optimizer.rule == train::OptimizerOptions::Rule::kSgd) {
+  if (!given_flags("--batch")) fit.batch = 10;
+  if (!given_flags("--momentum")) fit.optimizer.momentum = 0;
+  if (!given_flags("--schedule")) fit.schedule = train::Schedule::Kind::kConstant;
+  if (!given_flags("--rate") && fit.optimizer.rule == train::OptimizerOptions::Rule::kSgd) {
     fit.optimizer.rate = 0.03f;
   }
   fit.epochs = settings.epochs;
@@ -104,9 +104,9 @@ Options resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
 }
 
 Result<Options> resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
-                        const GivenFlags& given, std::string_view codec) {
+                        const GivenFlags& given_flags, std::string_view codec) {
   fit.checkpoint.clear();
-  Options all = resolve(settings, std::move(fit), given);
+  Options all = resolve(settings, std::move(fit), given_flags);
   const auto kind = learn::find_codec(codec);
   if (!kind) return invalid("codec " + std::string(codec) + " is for training without federated");
   all.codec = *kind;

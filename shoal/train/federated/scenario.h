@@ -31,7 +31,7 @@ SettingList settings_of(ScenarioSettings& settings);
 // --rate were given, and count; the others are those of the scenario. REQUIRES: the words are those
 // that there are.
 Options resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
-                const GivenFlags& given);
+                const GivenFlags& given_flags);
 
 // The same with a codec by its name, and without a checkpoint, which rounds have not.
 // kInvalidArgument where the codec is to be chosen: nobody measures rounds before they are run.

@@ -28,11 +28,11 @@ TEST(Scenario, IsThatOfFedProxUnlessFlagsSayOtherwise) {
   EXPECT_EQ(usual.population.stragglers, 0.9);
   EXPECT_EQ(usual.shards.split, ShardOptions::Split::kClasses);
   EXPECT_EQ(resolve({}, adam(), none).fit.optimizer.rate, 0.5f) << "the rate is that of SGD";
-  const Options given = resolve({}, adam(), [](const std::string&) { return true; });
-  EXPECT_EQ(given.fit.batch, 64);
-  EXPECT_EQ(given.fit.optimizer.momentum, 0.7f);
-  EXPECT_EQ(given.fit.schedule, fit::TrainingOptions().schedule);
-  EXPECT_EQ(given.population.seed, 5U);
+  const Options options = resolve({}, adam(), [](const std::string&) { return true; });
+  EXPECT_EQ(options.fit.batch, 64);
+  EXPECT_EQ(options.fit.optimizer.momentum, 0.7f);
+  EXPECT_EQ(options.fit.schedule, fit::TrainingOptions().schedule);
+  EXPECT_EQ(options.population.seed, 5U);
 }
 
 TEST(Scenario, ReadsWords) {

@@ -1,6 +1,5 @@
 #include "shoal/train/federated/simulation.h"
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -113,18 +112,18 @@ Status Simulation::prepare(const fit::NetworkForBatch& network) {
   prepare_image_ = fit::images_for(learning.graph, options_.fit.preprocess);
   batches_ = fit::training_batches(options_.fit, classes);
 
-  ShardOptions how = options_.shards;
-  how.clients = options_.population.clients;
-  how.seed = options_.population.seed;
+  ShardOptions options = options_.shards;
+  options.clients = options_.population.clients;
+  options.seed = options_.population.seed;
   SHOAL_ASSIGN(const std::vector<int64_t> labels, labels_of(*data_.training));
-  SHOAL_ASSIGN(Shards shards, Shards::create(labels, how));
+  SHOAL_ASSIGN(Shards shards, Shards::create(labels, options));
   shards_ = std::make_unique<Shards>(std::move(shards));
 
   const train::TrainerOptions trainer = fit::trainer_options(options_.fit);
   for (int i = 0; i < pool_.threads(); ++i) {
-    SHOAL_ASSIGN(LocalTrainer made,
+    SHOAL_ASSIGN(LocalTrainer local_trainer,
                  LocalTrainer::create(devices_.clients, learning.graph, trainer));
-    trainers_.push_back(std::move(made));
+    trainers_.push_back(std::move(local_trainer));
   }
   SHOAL_ASSIGN(Course course, Course::create(devices_.server, network, data_.held_out, options_,
                                              {trainers_[0].weights(), trainers_[0].parameters()}));
@@ -170,14 +169,14 @@ Status Simulation::learn(const Task& task, size_t place, int slot, Delivery& del
   const auto round = static_cast<uint64_t>(course_->rounds());
   LocalTrainer& trainer = trainers_[static_cast<size_t>(slot)];
   const std::unique_ptr<Dataset> shard = make_subset(data_.training, shards_->of(task.client));
-  BatchOptions how = batches_;
-  how.seed = client_seed(options_.fit.seed, round, task.client);
-  const Batches batches(*shard, prepare_image_, how);
+  BatchOptions options = batches_;
+  options.seed = client_seed(options_.fit.seed, round, task.client);
+  const Batches batches(*shard, prepare_image_, options);
   const Result<double> loss = trainer.run(weights(), batches,
                                           {.steps = task.steps,
                                            .rate_factor = course_->rate_factor(),
                                            .mu = options_.strategy.mu,
-                                           .seed = how.seed});
+                                           .seed = options.seed});
   if (!loss.ok() && loss.status().code() != Code::kInvalidArgument) return loss.status();
   if (!codecs_ || !loss.ok()) {
     delivery.take(place, task, loss, trainer.weights());

@@ -18,11 +18,9 @@
 #include "shoal/base/status.h"
 #include "shoal/base/threads/thread_pool.h"
 #include "shoal/engine/device/device.h"
-#include "shoal/train/federated/client_codecs.h"
-#include "shoal/train/federated/course.h"
 #include "shoal/train/federated/federated_options.h"
 #include "shoal/train/federated/local_trainer.h"
-#include "shoal/train/federated/shards.h"
+#include "shoal/train/federated/population.h"
 #include "shoal/train/run/setup/training_data.h"
 #include "shoal/train/run/setup/training_network.h"
 

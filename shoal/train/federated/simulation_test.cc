@@ -32,9 +32,9 @@ class Simulated : public ::testing::Test {
     const auto network = [](int64_t batch) -> Result<LoadedGraph> {
       return LoadedGraph{make_network(batch), {"scores"}};
     };
-    auto made = Simulation::create({*device_, *device_}, network, data_, options);
-    SHOAL_CHECK(made.ok());
-    return *std::move(made);
+    auto result = Simulation::create({*device_, *device_}, network, data_, options);
+    SHOAL_CHECK(result.ok());
+    return *std::move(result);
   }
   std::unique_ptr<Simulation> run(const Options& options) {
     auto simulation = create(options);

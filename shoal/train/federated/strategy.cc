@@ -41,7 +41,7 @@ float mean_of_ranks(std::vector<float>& values, size_t first, size_t end) {
   return static_cast<float>(sum / static_cast<double>(end - first));
 }
 
-// Ranks that the merge keeps of so many clients.
+// Ranks that the merge keeps for n clients.
 std::pair<size_t, size_t> kept_ranks(const Strategy& strategy, size_t clients) {
   if (strategy.merge == Merge::kMedian) return {(clients - 1) / 2, clients / 2 + 1};
   const auto cut = static_cast<size_t>(strategy.trim * static_cast<double>(clients));

@@ -62,9 +62,9 @@ class Merger {
   // `like` has the names and types of what will be added. REQUIRES: check(strategy) is OK.
   Merger(const Strategy& strategy, const Weights& like);
 
-  // Adds a client that learned from so many examples. Its tensors may be shared and are not
+  // Adds a client that learned from `examples` examples. Its tensors may be shared and are not
   // written; medians keep them. kInvalidArgument, and nothing changes, for other names or types,
-  // elements that are no numbers, and no examples: a client may be anybody.
+  // elements that are no numbers, and no examples: clients are not trusted.
   Status add(const Weights& weights, int64_t examples);
 
   // The same without adding, but for the examples.

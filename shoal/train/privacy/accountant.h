@@ -10,7 +10,7 @@
 //
 //   epsilon = rdp + log(1 - 1/a) - log(delta * a) / (a - 1),
 //
-// and the smallest of all orders counts. Neighbours differ by an example that is there or not.
+// and the smallest of all orders counts. Neighbours differ by the presence of one example.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Epsilon {
 // 0 < delta < 1.
 Epsilon epsilon_of(std::span<const double> orders, std::span<const double> rdp, double delta);
 
-// Epsilon of so many equal steps. REQUIRES: as above.
+// Epsilon of n equal steps. REQUIRES: as above.
 Epsilon epsilon_of_steps(double sample_rate, double noise, uint64_t steps, double delta,
                          std::span<const double> orders);
 

@@ -88,9 +88,9 @@ TEST(Accountant, ConvertsAsByHand) {
     rdp.push_back(1.1);
   }
   // 1.1 + log(31/32) - log(32e-5) / 31
-  const Epsilon found = epsilon_of(orders, rdp, 1e-5);
-  EXPECT_NEAR(found.epsilon, 1.32783806176, 1e-10);
-  EXPECT_EQ(found.order, 32);
+  const Epsilon epsilon = epsilon_of(orders, rdp, 1e-5);
+  EXPECT_NEAR(epsilon.epsilon, 1.32783806176, 1e-10);
+  EXPECT_EQ(epsilon.order, 32);
 }
 
 TEST(Accountant, KnowsTheLimits) {

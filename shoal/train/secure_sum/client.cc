@@ -143,10 +143,10 @@ Result<UnmaskAnswer> Client::unmask(const UnmaskRequest& request) {
   UnmaskAnswer answer{.client = id_};
   const auto reveal = [&](uint32_t id, Secret HeldShares::*which,
                           std::vector<Secret>& out) -> Status {
-    const auto found = held_.find(id);
-    if (found == held_.end()) return invalid("both secrets of a client, or one of no neighbour");
-    out.push_back(found->second.*which);
-    held_.erase(found);
+    const auto position = held_.find(id);
+    if (position == held_.end()) return invalid("both secrets of a client, or one of no neighbour");
+    out.push_back(position->second.*which);
+    held_.erase(position);
     return {};
   };
   for (const uint32_t id : request.survivors) {

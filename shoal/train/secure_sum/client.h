@@ -26,8 +26,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/train/secure_sum/messages.h"
-#include "shoal/train/secure_sum/round_options.h"
-#include "shoal/train/secure_sum/shamir.h"
+#include "shoal/train/secure_sum/primitives.h"
 
 namespace shoal::secure_sum {
 

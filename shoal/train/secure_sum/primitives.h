@@ -42,7 +42,7 @@ class KeyStream {
 // An X25519 key pair.
 class KeyPair {
  public:
-  // Of this secret, of which X25519 uses 251 bits. Fails if OpenSSL does.
+  // The key of this secret; X25519 uses 251 bits of it. Fails if OpenSSL does.
   static Result<KeyPair> of(const Secret& secret);
   const PublicKey& public_key() const { return public_; }
   // A key that only the owner of the other pair can compute as well; `use` and `context` make keys
@@ -65,5 +65,28 @@ enum class Sealer : uint8_t { kLower, kHigher };
 Result<std::vector<uint8_t>> seal(const Secret& key, Sealer by, std::span<const uint8_t> plain);
 // kCorrupt for what was not sealed with this key by this one.
 Result<std::vector<uint8_t>> open(const Secret& key, Sealer by, std::span<const uint8_t> sealed);
+
+// Shamir's secret sharing: a secret in parts: any `threshold` of them restore it, and fewer say
+// nothing about it.
+//
+// Each byte is the constant of a polynomial of degree threshold - 1 over GF(2^8), with the
+// reduction polynomial of AES, x^8 + x^4 + x^3 + x + 1; share i has its values at x = i. Products
+// are computed without tables and branches, so that time does not depend on secrets.
+
+inline constexpr size_t kMostShares = 255;  // as many points as the field has, without zero
+
+struct Share {
+  uint8_t x = 0;  // not 0
+  Secret value = {};
+};
+
+// Shares for x = 1 to `count`; the coefficients are drawn from `stream`. REQUIRES: 1 <= threshold
+// <= count <= kMostShares.
+std::vector<Share> share_secret(const Secret& secret, size_t threshold, size_t count,
+                                KeyStream& stream);
+
+// The secret of these shares; all are used. Another one if they are not of the same
+// secret, or too few: the caller checks what comes out. REQUIRES: the x differ, and none is 0.
+Secret combine_shares(std::span<const Share> shares);
 
 }  // namespace shoal::secure_sum

@@ -9,8 +9,8 @@
 
 #include "shoal/base/math/random.h"
 #include "shoal/train/secure_sum/client.h"
+#include "shoal/train/secure_sum/primitives.h"
 #include "shoal/train/secure_sum/server.h"
-#include "shoal/train/secure_sum/shamir.h"
 #include "shoal/train/secure_sum/simulate.h"
 
 namespace shoal::secure_sum {
@@ -82,14 +82,14 @@ TEST(Primitives, KeysAgreeAndSealedMessagesOpen) {
 // All points of order 1, 2, 4 and 8 (RFC 7748, section 7), whose coordinate is below 2^255.
 TEST(Primitives, PointsOfLowOrderAreRefused) {
   const auto key = KeyPair::of(secret_of(1));
-  PublicKey one = {1}, minus_one, prime, prime_plus_one;
+  PublicKey public_key = {1}, minus_one, prime, prime_plus_one;
   minus_one.fill(0xff);
   minus_one[31] = 0x7f;
   prime = prime_plus_one = minus_one;
   minus_one[0] = 0xec;
   prime[0] = 0xed;
   prime_plus_one[0] = 0xee;
-  for (const PublicKey& point : {PublicKey{}, one, minus_one, prime, prime_plus_one}) {
+  for (const PublicKey& point : {PublicKey{}, public_key, minus_one, prime, prime_plus_one}) {
     EXPECT_EQ(key->agree(point, "use", {}).status().code(), Code::kCorrupt);
   }
 }
@@ -435,20 +435,20 @@ TEST(Quantise, SumsAreExactToHalfAUnitEach) {
   for (const size_t clients : {3u, 8u, 1000u}) {
     const int bits = value_bits_for(clients, 32);
     EXPECT_LT(static_cast<double>(clients) * (std::ldexp(1.0, bits) - 1), std::ldexp(1.0, 32));
-    const Quantisation how{0.5, bits};
+    const Quantisation quantisation{0.5, bits};
     std::vector<uint32_t> sum(20);
     std::vector<double> expected(20);
     for (size_t c = 0; c < clients; ++c) {
       std::vector<float> vector(20);
       fill_uniform(vector, RandomStream(1, c), -0.5f, 0.5f);
-      const auto integers = quantise(vector, how);
+      const auto integers = quantise(vector, quantisation);
       ASSERT_TRUE(integers.ok());
       for (size_t i = 0; i < 20; ++i) {
         sum[i] += (*integers)[i];
         expected[i] += double{vector[i]};
       }
     }
-    const std::vector<float> real = sum_from(sum, clients, how);
+    const std::vector<float> real = sum_from(sum, clients, quantisation);
     const double unit = 1 / (std::ldexp(1.0, bits) - 1);
     for (size_t i = 0; i < 20; ++i) {
       EXPECT_NEAR(real[i], expected[i],

@@ -23,11 +23,11 @@ Result<Server> Server::create(const RoundOptions& options, const Secret& seed) {
 }
 
 Result<Server::Member*> Server::member_in(Phase phase, uint32_t client) {
-  const auto found = members_.find(client);
-  if (phase_ != phase || found == members_.end()) {
+  const auto position = members_.find(client);
+  if (phase_ != phase || position == members_.end()) {
     return corrupt(client, "it has no part in this phase");
   }
-  return &found->second;
+  return &position->second;
 }
 
 Status Server::end(Phase phase, Phase next, size_t left) {
@@ -108,7 +108,7 @@ Status Server::receive(SharedSecrets message) {
 }
 
 Result<std::map<uint32_t, Delivery>> Server::close_sharing() {
-  // Who did not share is out: nobody has a mask with it.
+  // A client that did not share is out: no other has a mask with it.
   std::map<uint32_t, Delivery> messages;
   for (auto& [id, member] : members_) {
     if (!member.has_shared) continue;

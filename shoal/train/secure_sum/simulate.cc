@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -10,6 +12,12 @@
 
 namespace shoal::secure_sum {
 namespace {
+
+double unit_of(const Quantisation& quantisation) {
+  SHOAL_CHECK(quantisation.range > 0 && quantisation.value_bits >= 1 &&
+              quantisation.value_bits <= 32);
+  return 2 * quantisation.range / (std::ldexp(1.0, quantisation.value_bits) - 1);
+}
 
 // Of this thread: what else runs on the machine does not count.
 double processor_seconds() {
@@ -176,6 +184,33 @@ Result<SimulatedRound> Simulation::run(const Secret& seed) {
 
 }  // namespace
 
+// clients * (2^value_bits - 1) < 2^bits
+int value_bits_for(size_t clients, int bits) {
+  SHOAL_CHECK(clients > 0);
+  return bits - static_cast<int>(std::bit_width(clients - 1));
+}
+
+Result<std::vector<uint32_t>> quantise(std::span<const float> elements,
+                                       const Quantisation& quantisation) {
+  const double unit = unit_of(quantisation);
+  std::vector<uint32_t> integers(elements.size());
+  for (size_t i = 0; i < elements.size(); ++i) {
+    if (!std::isfinite(elements[i])) return invalid("an element is no number");
+    const double x = std::clamp(double{elements[i]}, -quantisation.range, quantisation.range);
+    integers[i] = static_cast<uint32_t>(std::llround((x + quantisation.range) / unit));
+  }
+  return integers;
+}
+
+std::vector<float> sum_from(std::span<const uint32_t> sum, size_t count,
+                            const Quantisation& quantisation) {
+  const double unit = unit_of(quantisation),
+               offset = quantisation.range * static_cast<double>(count);
+  std::vector<float> real(sum.size());
+  for (size_t i = 0; i < sum.size(); ++i) real[i] = static_cast<float>(sum[i] * unit - offset);
+  return real;
+}
+
 Result<SimulatedRound> simulate_round(const RoundOptions& options, const Vectors& vectors,
                                       const Drops& drops, const Secret& seed) {
   SHOAL_TRY(check(options));
@@ -186,18 +221,18 @@ Result<SecureSum> sum_securely(std::span<const std::vector<float>> vectors, doub
                                const Drops& drops) {
   if (vectors.size() < 3) return invalid("a secure sum is of 3 vectors at least");
   const RoundOptions options = plan_round(vectors.size(), vectors[0].size());
-  const Quantisation how{range, value_bits_for(vectors.size(), options.bits)};
+  const Quantisation quantisation{range, value_bits_for(vectors.size(), options.bits)};
   std::vector<std::vector<uint32_t>> integers;
   for (const std::vector<float>& vector : vectors) {
     if (vector.size() != options.length) return invalid("vectors have different lengths");
-    SHOAL_ASSIGN(std::vector<uint32_t> of_client, quantise(vector, how));
+    SHOAL_ASSIGN(std::vector<uint32_t> of_client, quantise(vector, quantisation));
     integers.push_back(std::move(of_client));
   }
   SHOAL_ASSIGN(const Secret seed, fresh_secret());
   SHOAL_ASSIGN(SimulatedRound round,
                simulate_round(
                    options, [&](uint32_t id) { return integers[id]; }, drops, seed));
-  return SecureSum{.sum = sum_from(round.sum.elements, round.sum.clients.size(), how),
+  return SecureSum{.sum = sum_from(round.sum.elements, round.sum.clients.size(), quantisation),
                    .clients = std::move(round.sum.clients),
                    .sent = round.sent,
                    .received = round.received,

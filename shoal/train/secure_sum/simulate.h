@@ -2,18 +2,41 @@
 // what counts bytes and time. Every message goes through its bytes, as between machines.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/train/secure_sum/messages.h"
 #include "shoal/train/secure_sum/primitives.h"
-#include "shoal/train/secure_sum/quantise.h"
-#include "shoal/train/secure_sum/round_options.h"
 #include "shoal/train/secure_sum/server.h"
 
 namespace shoal::secure_sum {
+
+// Real numbers as small integers that can be added exactly, and their sum as real numbers.
+//
+//   q(x) = round((clamp(x, -range, range) + range) / unit),   unit = 2 range / (2^value_bits - 1)
+//
+// A sum of n vectors is off by n * unit / 2 at most, where no element was clamped.
+
+struct Quantisation {
+  double range = 1;     // elements beyond are clamped
+  int value_bits = 16;  // 1 to 32
+};
+
+// The bits of elements whose sum over n clients does not wrap around at 2^bits; none left is
+// 0 or less.
+int value_bits_for(size_t clients, int bits);
+
+// Refuses elements that are no numbers (kInvalidArgument). REQUIRES: range > 0.
+Result<std::vector<uint32_t>> quantise(std::span<const float> elements,
+                                       const Quantisation& quantisation);
+
+// The real sum of `count` vectors from the sum of their integers.
+std::vector<float> sum_from(std::span<const uint32_t> sum, size_t count,
+                            const Quantisation& quantisation);
 
 // What a client is about to send when it drops out.
 enum class Moment { kAdvertise, kShare, kMask, kUnmask };
@@ -43,7 +66,7 @@ struct SecureSum {
 
 // The sum of vectors that a server computes without seeing one of them, by simulate_round with
 // fresh secrets. Elements beyond `range` are clamped; the rest is exact to n * unit / 2, as
-// quantise.h says, with 32 bits in all. Fails with kInvalidArgument for vectors of different
+// Quantisation says, with 32 bits in all. Fails with kInvalidArgument for vectors of different
 // lengths, fewer than 3 of them, or elements that are no numbers. REQUIRES: range > 0.
 Result<SecureSum> sum_securely(std::span<const std::vector<float>> vectors, double range,
                                const Drops& drops = {});

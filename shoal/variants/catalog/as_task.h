@@ -14,7 +14,7 @@ namespace shoal::catalog {
 // back to the widest.
 schedule::Task as_task(const Catalog& catalog, std::string name);
 
-// The folders of variants in a folder, each of which is a task: itself, or those in it.
+// The folders of variants in a folder, one per task: itself, or those in it.
 std::vector<std::filesystem::path> catalogs_in(const std::filesystem::path& folder);
 // The name of the task of such a folder.
 std::string task_name(const std::filesystem::path& folder);

@@ -8,6 +8,7 @@
 
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/file.h"
+#include "shoal/base/files/temporary_folder.h"
 #include "shoal/base/text/json.h"
 #include "shoal/base/text/printable.h"
 #include "shoal/shrink/compress/units/groups.h"
@@ -251,6 +252,16 @@ Result<LoadedGraph> open_variant(const std::filesystem::path& folder, std::strin
                   folder.string() + ": there is no variant " + printable(std::string(name)));
   }
   return open_variant(folder, *variant, batch);
+}
+
+Result<Model> model_of(const std::filesystem::path& folder, const Variant& variant) {
+  if (variant.has_file) return open_model((folder / (variant.name + ".onnx")).string());
+  if (variant.widths.empty()) return open_model((folder / "largest.onnx").string());
+  SHOAL_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::make());
+  const auto file = temporary.path() / (variant.name + ".onnx");
+  SHOAL_TRY(fit::export_network([&](int64_t batch) { return open_variant(folder, variant, batch); },
+                                file));
+  return open_model(file.string());  // the mapping outlives the name
 }
 
 }  // namespace shoal::catalog

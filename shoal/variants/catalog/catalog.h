@@ -12,7 +12,7 @@
 //   SHOAL_ASSIGN(const LoadedGraph small,
 //                catalog::open_variant("lenet.variants", all.variants.back().name));
 //
-// The files may come from anybody: all that they say is checked when it is read.
+// The files are not trusted: all that they say is checked when it is read.
 #pragma once
 
 #include <cstdint>
@@ -118,6 +118,10 @@ Result<LoadedGraph> open_variant(const std::filesystem::path& folder, std::strin
 // The same where the index was read already.
 Result<LoadedGraph> open_variant(const std::filesystem::path& folder, const Variant& variant,
                                  int64_t batch = 1);
+
+// A width is written to a temporary file, which lives as long as the model does and is gone then.
+// Fails as open_variant() does.
+Result<Model> model_of(const std::filesystem::path& folder, const Variant& variant);
 
 }  // namespace shoal::catalog
 

@@ -181,20 +181,21 @@ class Variants : public shrink::Shrinking {
 };
 
 TEST_F(Variants, AreWrittenAsTheyWereJudged) {
-  const auto made = make(options());
-  ASSERT_TRUE(made.ok()) << made.status().message();
+  const auto result = make(options());
+  ASSERT_TRUE(result.ok()) << result.status().message();
   const auto read = read_catalog(folder());
   ASSERT_TRUE(read.ok()) << read.status().message();
-  EXPECT_EQ(read->variants, made->catalog.variants);
-  EXPECT_EQ(read->variants.size() + made->dominated.size(), kCount);
-  for (const Variant& one : read->variants) {
-    const auto network = [&](int64_t batch) { return open_variant(folder(), one.name, batch); };
+  EXPECT_EQ(read->variants, result->catalog.variants);
+  EXPECT_EQ(read->variants.size() + result->dominated.size(), kCount);
+  for (const Variant& variant : read->variants) {
+    const auto network = [&](int64_t batch) { return open_variant(folder(), variant.name, batch); };
     const auto graph = network(1);
     ASSERT_TRUE(graph.ok()) << graph.status().message();
-    EXPECT_EQ(macs_of(graph->graph), one.figures.size.macs);
-    EXPECT_EQ(parameters(graph->graph), one.figures.size.parameters);
-    EXPECT_EQ(*shrink::top1_of(*device_, network, *data_.test, options().recipe), one.figures.top1);
-    EXPECT_GT(one.figures.top1, 80) << one.name;
+    EXPECT_EQ(macs_of(graph->graph), variant.figures.size.macs);
+    EXPECT_EQ(parameters(graph->graph), variant.figures.size.parameters);
+    EXPECT_EQ(*shrink::top1_of(*device_, network, *data_.test, options().recipe),
+              variant.figures.top1);
+    EXPECT_GT(variant.figures.top1, 80) << variant.name;
   }
   EXPECT_LE(read->variants.back().figures.size.macs, read->variants[0].figures.size.macs);
   EXPECT_EQ(open_variant(folder(), "v9").status().code(), Code::kNotFound);
@@ -281,9 +282,9 @@ class SandwichTraining : public shrink::Shrinking {
 // untrained they are worse.
 TEST_F(SandwichTraining, NarrowNetworksLearn) {
   const Widths narrow = {{"fc1.bias:0:0", 4}};
-  const auto made = train({narrow}, 15);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  const auto widest = shrink::with_weights(network_, made->weights);
+  const auto result = train({narrow}, 15);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const auto widest = shrink::with_weights(network_, result->weights);
   const auto narrow_of = [&](const fit::NetworkForBatch& from, const OwnParts& own) {
     return [=](int64_t batch) -> Result<LoadedGraph> {
       SHOAL_ASSIGN(LoadedGraph loaded, from(batch));
@@ -292,10 +293,10 @@ TEST_F(SandwichTraining, NarrowNetworksLearn) {
     };
   };
   EXPECT_GT(top1(widest), 90);
-  EXPECT_GT(top1(narrow_of(widest, made->own[0])), 80);
+  EXPECT_GT(top1(narrow_of(widest, result->own[0])), 80);
   EXPECT_LT(top1(narrow_of(network_, {})), 60);
-  EXPECT_EQ(made->own[0].size(), 2u);  // two biases
-  EXPECT_EQ(made->own[0].at("fc1.bias").shape(), Shape{4});
+  EXPECT_EQ(result->own[0].size(), 2u);  // two biases
+  EXPECT_EQ(result->own[0].at("fc1.bias").shape(), Shape{4});
 }
 
 // A step of a narrower network that has all units adds the gradients of the widest once more: it is

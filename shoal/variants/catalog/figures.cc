@@ -22,9 +22,9 @@ int64_t int8_macs_of(const Graph& optimized) {
 
 Result<VariantFigures> costs_of(Device& device, const fit::NetworkForBatch& network) {
   VariantFigures figures;
-  SHOAL_ASSIGN(const LoadedGraph one, network(1));
-  SHOAL_ASSIGN(figures.size, compress::size_without(one.graph, {}, {}));
-  SHOAL_ASSIGN(const Graph optimized, passes::optimize(one.graph));
+  SHOAL_ASSIGN(const LoadedGraph loaded, network(1));
+  SHOAL_ASSIGN(figures.size, compress::size_without(loaded.graph, {}, {}));
+  SHOAL_ASSIGN(const Graph optimized, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(const MemoryUse use, device.memory_of(optimized));
   figures.memory = figures.size.bytes + use.planned;
   figures.millijoules = millijoules_of(figures.size, figures.memory,

@@ -16,7 +16,7 @@
 #include "shoal/shrink/compress/units/remove.h"
 #include "shoal/shrink/prune/decision/decide.h"
 #include "shoal/shrink/prune/decision/tidy.h"
-#include "shoal/shrink/prune/latency/latency_table_for.h"
+#include "shoal/shrink/prune/latency/tabulate.h"
 #include "shoal/shrink/retraining/networks.h"
 #include "shoal/shrink/retraining/retrain.h"
 #include "shoal/train/data/batches.h"
@@ -34,22 +34,18 @@ constexpr double kSameAnswers = 1e-3;  // of two orders of the same sums, relati
 
 // A network with its units in the order of the rounds in which they go, the last ones first.
 NetworkForBatch in_order(NetworkForBatch network, std::vector<double> worth) {
-  return [network = std::move(network),
-          worth = std::move(worth)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(loaded.graph));
-    SHOAL_ASSIGN(loaded.graph, compress::nested(loaded.graph, groups, worth));
-    return loaded;
+  const auto nest = [worth = std::move(worth)](const Graph& graph) -> Result<Graph> {
+    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(graph));
+    return compress::nested(graph, groups, worth);
   };
+  return fit::changed(std::move(network), nest);
 }
 
 NetworkForBatch narrowed(NetworkForBatch widest, compress::Widths widths, OwnParts own) {
-  return [widest = std::move(widest), widths = std::move(widths),
-          own = std::move(own)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, widest(batch));
-    SHOAL_ASSIGN(loaded.graph, catalog::narrowed(loaded.graph, widths, own));
-    return loaded;
+  const auto narrow = [widths = std::move(widths), own = std::move(own)](const Graph& graph) {
+    return catalog::narrowed(graph, widths, own);
   };
+  return fit::changed(std::move(widest), narrow);
 }
 
 // How many rounds each unit stays.
@@ -78,7 +74,7 @@ class Run {
     SHOAL_TRY(check_order());
     SHOAL_ASSIGN(result_.top1_before, judged(given_, *data_.test));
     SHOAL_TRY(train());
-    SHOAL_TRY(judge());
+    SHOAL_TRY(evaluate());
     SHOAL_TRY(write());
     result_.epochs = options_.recipe.epochs;
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
@@ -88,10 +84,10 @@ class Run {
 
  private:
   Status choose_widths() {
-    SHOAL_ASSIGN(const LoadedGraph one, given_(1));
+    SHOAL_ASSIGN(const LoadedGraph loaded, given_(1));
     std::optional<shrink::LatencyTable> table;
     if (options_.time || !options_.device.empty()) {
-      SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
+      SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(loaded.graph));
       SHOAL_ASSIGN(table, shrink::table_for(given_, groups, options_, devices_.runs));
     }
     SHOAL_ASSIGN(const shrink::Decision decision,
@@ -103,7 +99,7 @@ class Run {
       const double number = std::round(part * static_cast<double>(rounds.size()));
       const Removal& removal = rounds[std::max<size_t>(static_cast<size_t>(number), 1) - 1];
       SHOAL_ASSIGN(compress::Widths widths,
-                   compress::widths_without(one.graph, decision.groups, removal.units));
+                   compress::widths_without(loaded.graph, decision.groups, removal.units));
       // Few units make rounds that remove no more than the one before.
       const bool known = widths.empty() || (!widths_.empty() && widths_.back() == widths);
       if (!known) widths_.push_back(std::move(widths));
@@ -157,7 +153,7 @@ class Run {
     return {};
   }
 
-  Status judge() {
+  Status evaluate() {
     std::vector<double> ms(networks_.size(), 0);
     if (options_.measure_seconds > 0) {
       SHOAL_ASSIGN(ms, shrink::measured_ms(devices_.runs, networks_, options_.measure_seconds));

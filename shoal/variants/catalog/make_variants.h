@@ -36,10 +36,10 @@ struct VariantsResult {
 // Chooses `count` widths from the given network to options.target, puts the units of each group in
 // order, trains all widths together (sandwich.h) as options.recipe says, leaves dominated variants
 // out, and writes the catalog to the folder options.out. Held-out examples choose, test examples
-// only judge. Fails as shrink::shrink() does, and with kUnsupported if the answers of the network
-// depend on the order of its units, and with kInvalidArgument if the options ask for max_drop,
-// int8, controls, resume or sensitivity, or for a method that learns first or drops blocks.
-// options.steps is not read.
+// only evaluate. Fails as shrink::shrink() does, and with kUnsupported if the answers of the
+// network depend on the order of its units, and with kInvalidArgument if the options ask for
+// max_drop, int8, controls, resume or sensitivity, or for a method that learns first or drops
+// blocks. options.steps is not read.
 Result<VariantsResult> make_variants(const shrink::ShrinkDevices& devices, const Model& model,
                                      const fit::JudgedData& data, size_t count,
                                      const shrink::ShrinkOptions& options,

@@ -7,7 +7,7 @@
 namespace shoal::schedule {
 namespace {
 
-constexpr double kPriorRequests = 20;  // so many must be seen before today counts more than usual
+constexpr double kPriorRequests = 20;                 // seen before today counts more than usual
 constexpr double kPriorUp = 0.05, kUsuallyUp = 0.95;  // of a day, and its share with a link
 constexpr double kRateWindow = 1.0 / 24;              // of a day
 constexpr double kMostDays = 7;                       // that count, of those that have passed

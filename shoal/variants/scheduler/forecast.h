@@ -10,7 +10,7 @@ namespace shoal::schedule {
 
 class Forecast {
  public:
-  // Tasks and the requests of a day that are expected of each, in a day of so many seconds.
+  // Tasks and the requests that a day of `seconds` is expected to bring for each.
   Forecast(std::vector<double> per_day, double seconds);
 
   // A request of a task, or the state of the link. Times are seconds since the day began, and

@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "shoal/variants/scheduler/resident_set.h"
+#include "shoal/variants/scheduler/memory.h"
 
 namespace shoal::schedule {
 namespace {
@@ -120,9 +120,10 @@ TEST(ResidentSet, IsWorthAsMuchAsTheBestOfAllSetsAndFits) {
         if (!more) picks[t] = 0;
       }
     }
-    const ResidentSet found = best_resident_set(tasks, fragments, capacity);
-    for (size_t t = 0; t < tasks.size(); ++t) picks[t] = found.options[t].value_or(tasks[t].size());
-    EXPECT_EQ(found.value, best);
+    const ResidentSet resident_set = best_resident_set(tasks, fragments, capacity);
+    for (size_t t = 0; t < tasks.size(); ++t)
+      picks[t] = resident_set.options[t].value_or(tasks[t].size());
+    EXPECT_EQ(resident_set.value, best);
     EXPECT_EQ(value_of(tasks, fragments, capacity, picks), best);
   }
 }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
+#include "shoal/base/text/json_text.h"
+#include "shoal/base/text/number_text.h"
+#include "shoal/base/text/printable.h"
 #include "shoal/variants/scheduler/packing.h"
 
 namespace shoal::schedule {
@@ -31,6 +33,16 @@ std::vector<double> per_day(const Catalog& catalog) {
   return requests;
 }
 
+std::string text_of(const Option& option) {
+  std::string text = printable(option.variant) + " " + name_of(option.place);
+  if (option.cut > 0) text += " after " + std::to_string(option.cut);
+  return text;
+}
+
+bool has_score(Verdict verdict) {
+  return verdict == Verdict::kTaken || verdict == Verdict::kLess || verdict == Verdict::kNotWorth;
+}
+
 }  // namespace
 
 const char* name_of(Verdict verdict) {
@@ -55,7 +67,8 @@ Scheduler::Scheduler(Catalog catalog, const Budgets& budgets, const Paging& pagi
   least_joules_.resize(catalog_.tasks.size());
   for (const Task& task : catalog_.tasks) {
     auto& shares = falls_.emplace_back();
-    for (const Option& one : task.options) shares.push_back(one.fallback ? one.fallback->share : 0);
+    for (const Option& option : task.options)
+      shares.push_back(option.fallback ? option.fallback->share : 0);
     in_use_.emplace_back(task.options.size(), true);
   }
   turned_down_ = kPatience;  // nothing is in memory that could be worth keeping
@@ -189,10 +202,10 @@ void Scheduler::choose(const Request& request) {
     double most = kImpossible;
     for (size_t i = 0; i < task.options.size(); ++i) {
       const OptionId id{request.task, i};
-      const Candidate& one = candidates_.emplace_back(judge(request, id));
-      decision_.judged[i] = {one.verdict, one.score};
-      if (one.slow_to_load && is_wanted(id)) decision_.preload = i;
-      if (one.verdict == Verdict::kLess) most = std::max(most, one.score);
+      const Candidate& candidate = candidates_.emplace_back(judge(request, id));
+      decision_.judged[i] = {candidate.verdict, candidate.score};
+      if (candidate.slow_to_load && is_wanted(id)) decision_.preload = i;
+      if (candidate.verdict == Verdict::kLess) most = std::max(most, candidate.score);
     }
     return most;
   };
@@ -227,7 +240,7 @@ void Scheduler::choose(const Request& request) {
   take(request, {request.task, *best}, candidates_[*best]);
 }
 
-// A wanted option that could not be loaded in time for this request is there for later ones.
+// A wanted option that could not be loaded in time for this request serves later ones.
 void Scheduler::preload(const Request& request) {
   if (!decision_.preload) return;
   const OptionId id{request.task, *decision_.preload};
@@ -403,10 +416,10 @@ std::vector<std::vector<Holding>> Scheduler::holdings(double now) const {
     const double requests = std::max(0.0, window) * forecast_.rate(t, now);
     double away = 0, nearby = 0;  // the best elsewhere, with a link and without
     for (size_t i = 0; i < task.options.size(); ++i) {
-      const Option& one = task.options[i];
-      if (one.needs_memory() || !is_possible({t, i})) continue;
+      const Option& option = task.options[i];
+      if (option.needs_memory() || !is_possible({t, i})) continue;
       away = std::max(away, score_of({t, i}));
-      if (one.needs_worker()) nearby = std::max(nearby, score_of({t, i}));
+      if (option.needs_worker()) nearby = std::max(nearby, score_of({t, i}));
     }
     auto& own = all.emplace_back();
     for (size_t i = 0; i < task.options.size(); ++i) {
@@ -474,7 +487,7 @@ void Scheduler::keep_reserve(double now) {
   }
   reserve_ *= 1 + kDeviations / std::sqrt(std::max(all, 1.0));
   if (now <= 0) has_reserve_ = kReserves * reserve_ <= joules_left_;
-  // The last one may have what is there.
+  // The last one may take what is left.
   if (!has_reserve_ || all < kNone) reserve_ = 0;
 }
 
@@ -486,6 +499,36 @@ void Scheduler::plan(double now) {
   next_plan_ = static_cast<size_t>(std::clamp(expected_left(now) / kPlansAhead, 1.0, 1e9));
   since_plan_ = 0;
   link_changed_ = false;
+}
+
+std::string explain(const Catalog& catalog, const Decision& decision) {
+  const Task& task = catalog.tasks[decision.request.task];
+  std::string line = fixed(decision.request.at, 3) + " " + printable(task.name) + ": ";
+  if (decision.option) {
+    const Option& option = task.options[*decision.option];
+    line += text_of(option) + " " + fixed(option.accuracy, 3);
+    if (decision.loads) line += ", loads";
+    if (option.fragment && !decision.runs_fragment) line += ", fragment as before";
+  } else {
+    line += "dropped";
+  }
+  if (decision.preload)
+    line += ", loads " + text_of(task.options[*decision.preload]) + " for later";
+  for (const OptionId id : decision.evicted) {
+    const Task& other = catalog.tasks[id.task];
+    line += ", evicts " + printable(other.name) + " " + text_of(other.options[id.option]);
+  }
+  line += "; charged " + json_number(decision.joules) + " J, $" + json_number(decision.dollars);
+  line +=
+      "; left " + json_number(decision.joules_left) + " J, $" + json_number(decision.dollars_left);
+  line += "; prices " + json_number(decision.joule_price) + "/J, " +
+          json_number(decision.dollar_price) + "/$;";
+  for (size_t i = 0; i < task.options.size(); ++i) {
+    const Judged& judged = decision.judged[i];
+    line += (i > 0 ? ", " : " ") + text_of(task.options[i]) + ": " + name_of(judged.verdict);
+    if (has_score(judged.verdict)) line += " (" + fixed(judged.score, 4) + ")";
+  }
+  return line;
 }
 
 }  // namespace shoal::schedule

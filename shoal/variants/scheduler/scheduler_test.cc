@@ -4,10 +4,8 @@
 
 #include <cstdio>
 
-#include "shoal/variants/scheduler/explain.h"
-#include "shoal/variants/scheduler/simulation/bound.h"
 #include "shoal/variants/scheduler/simulation/day_testing.h"
-#include "shoal/variants/scheduler/simulation/simulate_day.h"
+#include "shoal/variants/scheduler/simulation/days.h"
 
 namespace shoal::schedule {
 namespace {

@@ -3,7 +3,7 @@
 //
 //   E[cost] = cost_s + p_fall * cost_g,   which pays iff   p_fall < 1 - cost_s / cost_g
 //
-// A network is wanted once few classes have been seen for a while (class_watch.h). It is given up
+// A network is wanted once few classes have been seen for a while. It is given up
 // when p_fall reaches the break-even, or when most answers are of other classes than its own. It
 // decides without I/O: answers and time in, advice out.
 //
@@ -19,10 +19,45 @@
 #include <utility>
 #include <vector>
 
-#include "shoal/variants/scheduler/class_watch.h"
 #include "shoal/variants/scheduler/task.h"
 
 namespace shoal::schedule {
+
+// ClassWatch: whether few classes are seen at present, so that a small network for them pays
+// [Han 2016].
+//
+//   K* = the smallest set of classes with a share rho of the recent answers
+//
+// It calls for a special network once K* has been small for a while. A value; no I/O.
+
+struct ClassWatchOptions {
+  double covered = 0.9;  // rho
+  size_t most = 10;      // classes that are few
+  double memory = 500;   // answers until one counts e times less
+  double seconds = 60;   // for which they must have been few
+};
+
+class ClassWatch {
+ public:
+  explicit ClassWatch(size_t classes, const ClassWatchOptions& options = {});
+
+  // An answer; one of another class than these is none. Times ascend.
+  void note(size_t answer, double now);
+  // The classes that are seen now, ascending; empty while they are not few, or not for long enough.
+  std::vector<size_t> few() const;
+  // The share of recent answers that are of these classes.
+  double share_of(const std::vector<size_t>& classes) const;
+
+ private:
+  std::vector<size_t> covering() const;  // the most frequent first, one more than few at most
+
+  ClassWatchOptions options_;
+  // Instead of all counts fading, a later answer weighs more.
+  std::vector<double> counts_;
+  double all_ = 0, weight_ = 1;
+  double answers_ = 0, now_ = 0, few_since_ = 0;
+  bool are_few_ = false;
+};
 
 struct SpecialiserOptions {
   ClassWatchOptions watch = {};

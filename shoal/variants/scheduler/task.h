@@ -72,7 +72,7 @@ struct Catalog {
   std::vector<Task> tasks = {};
 };
 
-// What a day may cost. Joules and dollars are spent; bytes are there at any time.
+// The budget of a day. Joules and dollars are spent; bytes are available at any time.
 struct Budgets {
   double joules = 0, dollars = 0;
   int64_t bytes = 0;
@@ -100,7 +100,7 @@ Option in_cloud(const Option& here, const Cloud& cloud, double input_bytes);
 // The same on a machine nearby, which costs no money.
 Option on_worker(const Option& here, const Cloud& worker, double input_bytes);
 
-// A variant of which the first layers run here and the rest there: where it is cut, which share of
+// A variant whose first layers run here and the rest there: where it is cut, which share of
 // its work comes before that, the bytes of their constants, and what is sent in place of the input.
 struct Cut {
   size_t nodes = 0;

@@ -40,9 +40,9 @@ class Decoder {
 
   // The elements of the output whose last dimension is this.
   std::span<const float> output(int64_t last) const {
-    for (const Tensor& one : outputs_) {
-      if (one.shape().rank() > 0 && one.shape()[one.shape().rank() - 1] == last) {
-        return one.data<float>();
+    for (const Tensor& tensor : outputs_) {
+      if (tensor.shape().rank() > 0 && tensor.shape()[tensor.shape().rank() - 1] == last) {
+        return tensor.data<float>();
       }
     }
     return {};
@@ -284,11 +284,11 @@ class Decoder {
 Result<std::vector<Detection>> decode(const Head& head, std::span<const Tensor> outputs,
                                       const Placement& placement, float least_score) {
   std::vector<TensorInfo> given;
-  for (const Tensor& one : outputs) {
-    if (one.dtype() != DType::kF32) return invalid("a detector's outputs are f32");
+  for (const Tensor& output : outputs) {
+    if (output.dtype() != DType::kF32) return invalid("a detector's outputs are f32");
     TensorInfo info{.name = "output"};
     info.dims.emplace();
-    for (size_t i = 0; i < one.shape().rank(); ++i) info.dims->push_back(one.shape()[i]);
+    for (size_t i = 0; i < output.shape().rank(); ++i) info.dims->push_back(output.shape()[i]);
     given.push_back(std::move(info));
   }
   const TensorInfo input{.name = "image",

@@ -44,20 +44,22 @@ TEST(Suppression, KeepsTheBestAndDropsWhatTheyCover) {
       all.push_back({static_cast<int64_t>(rng() % 3), score(rng), random_box(rng, 10), {}});
     }
     all.push_back({0, NAN, {0, 0, 10, 10}, {}});
-    const Suppression how{.least_score = 0.2F, .most_overlap = 0.4F};
-    const auto kept = suppress(all, how);
-    const auto covered_by = [&](const Detection& one, const Detection& by) {
-      return by.label == one.label && overlap(by.box, one.box) > how.most_overlap;
+    const Suppression suppression{.least_score = 0.2F, .most_overlap = 0.4F};
+    const auto kept = suppress(all, suppression);
+    const auto covered_by = [&](const Detection& detection, const Detection& by) {
+      return by.label == detection.label &&
+             overlap(by.box, detection.box) > suppression.most_overlap;
     };
     for (size_t i = 0; i < kept.size(); ++i) {
-      EXPECT_GE(kept[i].score, how.least_score);
+      EXPECT_GE(kept[i].score, suppression.least_score);
       for (size_t j = 0; j < i; ++j) {
         EXPECT_GE(kept[j].score, kept[i].score);
         EXPECT_FALSE(covered_by(kept[i], kept[j]));
       }
     }
     for (const Detection& one : all) {
-      if (!(one.score >= how.least_score) || std::ranges::find(kept, one) != kept.end()) continue;
+      if (!(one.score >= suppression.least_score) || std::ranges::find(kept, one) != kept.end())
+        continue;
       EXPECT_TRUE(std::ranges::any_of(
           kept, [&](const Detection& by) { return by.score >= one.score && covered_by(one, by); }));
     }
@@ -149,9 +151,9 @@ std::vector<Planted> planted() {
 
 std::vector<TensorInfo> infos_of(const std::vector<Tensor>& tensors) {
   std::vector<TensorInfo> infos;
-  for (const Tensor& one : tensors) {
+  for (const Tensor& tensor : tensors) {
     TensorInfo info{.name = "y", .dtype = DType::kF32, .dims = Dims()};
-    for (size_t i = 0; i < one.shape().rank(); ++i) info.dims->push_back(one.shape()[i]);
+    for (size_t i = 0; i < tensor.shape().rank(); ++i) info.dims->push_back(tensor.shape()[i]);
     infos.push_back(info);
   }
   return infos;
@@ -173,16 +175,16 @@ TEST(Heads, FindAPlantedBox) {
     const auto found = decode(*head, one.outputs, twice, 0.25F);
     ASSERT_TRUE(found.ok()) << found.status().message();
     ASSERT_EQ(found->size(), 1u);
-    const Detection& made = found->front();
-    EXPECT_EQ(made.label, one.wanted.label);
-    EXPECT_NEAR(made.score, one.wanted.score, 1e-5);
-    EXPECT_NEAR(made.box.left, 2 * one.wanted.box.left, 1e-3);
-    EXPECT_NEAR(made.box.top, 2 * one.wanted.box.top, 1e-3);
-    EXPECT_NEAR(made.box.right, 2 * one.wanted.box.right, 1e-3);
-    EXPECT_NEAR(made.box.bottom, 2 * one.wanted.box.bottom, 1e-3);
-    ASSERT_EQ(made.points.has_value(), one.wanted.points.has_value());
-    if (made.points) {
-      EXPECT_NEAR((*made.points)[2].x, 2 * (*one.wanted.points)[2].x, 1e-3);
+    const Detection& detection = found->front();
+    EXPECT_EQ(detection.label, one.wanted.label);
+    EXPECT_NEAR(detection.score, one.wanted.score, 1e-5);
+    EXPECT_NEAR(detection.box.left, 2 * one.wanted.box.left, 1e-3);
+    EXPECT_NEAR(detection.box.top, 2 * one.wanted.box.top, 1e-3);
+    EXPECT_NEAR(detection.box.right, 2 * one.wanted.box.right, 1e-3);
+    EXPECT_NEAR(detection.box.bottom, 2 * one.wanted.box.bottom, 1e-3);
+    ASSERT_EQ(detection.points.has_value(), one.wanted.points.has_value());
+    if (detection.points) {
+      EXPECT_NEAR((*detection.points)[2].x, 2 * (*one.wanted.points)[2].x, 1e-3);
     }
   }
 }
@@ -209,16 +211,17 @@ TEST(Heads, DecodeAnSsd300AsNumpyDoes) {
   EXPECT_EQ(head->kind, HeadKind::kSsd300);
   EXPECT_EQ(head->classes, 5);
   const Placement same{.width = 300, .height = 300};
-  const auto sums_of = [&](const Tensor& given) {
-    const std::vector<Tensor> outputs = {given, boxes};
+  const auto sums_of = [&](const Tensor& tensor) {
+    const std::vector<Tensor> outputs = {tensor, boxes};
     const auto found = decode(*head, outputs, same, 0.2F);
     EXPECT_TRUE(found.ok());
     double edges = 0, all = 0;
     for (size_t i = 0; i < found->size(); ++i) {
-      const Detection& one = (*found)[i];
+      const Detection& detection = (*found)[i];
       const auto place = static_cast<double>(i % 97 + 1);
-      edges += place * (one.box.left + 2 * one.box.top + 3 * one.box.right + 4 * one.box.bottom);
-      all += place * one.score * static_cast<double>(one.label + 1);
+      edges += place * (detection.box.left + 2 * detection.box.top + 3 * detection.box.right +
+                        4 * detection.box.bottom);
+      all += place * detection.score * static_cast<double>(detection.label + 1);
     }
     return std::array{static_cast<double>(found->size()), edges, all};
   };
@@ -277,10 +280,10 @@ TEST(Preparing, KeepsThePlaceOfAPixel) {
         }
       }
     }
-    const auto made = prepare(image, head);
-    ASSERT_TRUE(made.ok()) << made.status().message();
+    const auto result = prepare(image, head);
+    ASSERT_TRUE(result.ok()) << result.status().message();
     Box seen{1e9F, 1e9F, -1, -1};
-    const auto pixels = made->input.data<float>();
+    const auto pixels = result->input.data<float>();
     for (size_t y = 0; y < 64; ++y) {
       for (size_t x = 0; x < 96; ++x) {
         if (pixels[y * 96 + x] < 100) continue;
@@ -289,8 +292,8 @@ TEST(Preparing, KeepsThePlaceOfAPixel) {
                 std::max(seen.bottom, py + 1)};
       }
     }
-    EXPECT_EQ(made->placement.shift_x, fit == Fit::kCentre ? 26 : 0);  // of 96, 43 are shown
-    const Box there = made->placement.to_image(seen);
+    EXPECT_EQ(result->placement.shift_x, fit == Fit::kCentre ? 26 : 0);  // of 96, 43 are shown
+    const Box there = result->placement.to_image(seen);
     EXPECT_GT(overlap(there, {20, 60, 40, 90}), 0.85F) << static_cast<int>(fit);
   }
 }

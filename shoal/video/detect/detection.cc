@@ -12,18 +12,20 @@ float overlap(const Box& a, const Box& b) {
   return both / (a.width() * a.height() + b.width() * b.height() - both);
 }
 
-std::vector<Detection> suppress(std::vector<Detection> all, const Suppression& how) {
-  std::erase_if(all, [&](const Detection& one) { return !(one.score >= how.least_score); });
+std::vector<Detection> suppress(std::vector<Detection> all, const Suppression& suppression) {
+  std::erase_if(all, [&](const Detection& detection) {
+    return !(detection.score >= suppression.least_score);
+  });
   std::ranges::stable_sort(all, std::greater<>(), &Detection::score);
-  all.resize(std::min(all.size(), how.candidates));
+  all.resize(std::min(all.size(), suppression.candidates));
   std::vector<Detection> kept;
   for (const Detection& one : all) {
     const bool covered = std::ranges::any_of(kept, [&](const Detection& better) {
-      return better.label == one.label && overlap(better.box, one.box) > how.most_overlap;
+      return better.label == one.label && overlap(better.box, one.box) > suppression.most_overlap;
     });
     if (covered) continue;
     kept.push_back(one);
-    if (kept.size() == how.most) break;
+    if (kept.size() == suppression.most) break;
   }
   return kept;
 }

@@ -49,13 +49,13 @@ struct Detection {
 struct Suppression {
   float least_score = 0.25F;
   float most_overlap = 0.65F;  // with a better one of the same class
-  size_t candidates = 1000;    // the best so many are looked at
+  size_t candidates = 1000;    // only the best n are considered
   size_t most = 300;           // of an image
 };
 
 // The detections that no better one of their class overlaps by more, the best first; of equal
 // scores the first. Scores that are NaN are dropped. Pure.
-std::vector<Detection> suppress(std::vector<Detection> all, const Suppression& how);
+std::vector<Detection> suppress(std::vector<Detection> all, const Suppression& suppression);
 
 }  // namespace shoal::detect
 

@@ -4,11 +4,9 @@
 #include <array>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <sstream>
 #include <string>
-#include <utility>
 
 #include "shoal/engine/inputs/image.h"
 #include "shoal/video/detect/resized_graph.h"
@@ -16,19 +14,20 @@
 namespace shoal::detect {
 namespace {
 
-bool is_open(const TensorInfo& one) {
-  return !one.dims || std::ranges::any_of(*one.dims, [](int64_t size) { return size < 0; });
+bool is_open(const TensorInfo& tensor_info) {
+  return !tensor_info.dims ||
+         std::ranges::any_of(*tensor_info.dims, [](int64_t size) { return size < 0; });
 }
 
 // The shapes of the outputs that a graph has become.
 void take_shapes(const LoadedGraph& bound, std::vector<TensorInfo>& outputs) {
-  for (TensorInfo& one : outputs) {
-    const auto name = std::ranges::find(bound.outputs, one.name);
+  for (TensorInfo& tensor_info : outputs) {
+    const auto name = std::ranges::find(bound.outputs, tensor_info.name);
     if (name == bound.outputs.end()) continue;
     const auto index = static_cast<size_t>(name - bound.outputs.begin());
     const Shape& shape = bound.graph[bound.graph.outputs()[index]].type.shape;
-    one.dims.emplace();
-    for (size_t i = 0; i < shape.rank(); ++i) one.dims->push_back(shape[i]);
+    tensor_info.dims.emplace();
+    for (size_t i = 0; i < shape.rank(); ++i) tensor_info.dims->push_back(shape[i]);
   }
 }
 
@@ -77,15 +76,15 @@ class Detector::Rectangles {
     if (wanted.height == head_.height && wanted.width == head_.width) return nullptr;
     const std::lock_guard lock(mutex_);
     const std::pair size(wanted.height, wanted.width);
-    auto found = all_.find(size);
-    if (found == all_.end()) {
+    auto position = all_.find(size);
+    if (position == all_.end()) {
       if (all_.size() == kMost) return nullptr;
       auto opened = open(wanted);
-      std::optional<Detector> one;
-      if (opened.ok()) one = *std::move(opened);
-      found = all_.emplace(size, std::move(one)).first;
+      std::optional<Detector> detector;
+      if (opened.ok()) detector = *std::move(opened);
+      position = all_.emplace(size, std::move(detector)).first;
     }
-    return found->second ? &*found->second : nullptr;
+    return position->second ? &*position->second : nullptr;
   }
 
  private:
@@ -124,16 +123,16 @@ Result<Detector> Detector::open_rectangular(const Model& model, Device& device,
   return declared;
 }
 
-Result<std::vector<Detection>> Detector::find(const Tensor& image, const Suppression& how) {
+Result<std::vector<Detection>> Detector::find(const Tensor& image, const Suppression& suppression) {
   if (rectangles_ != nullptr) {
     Detector* const one = rectangles_->find(image.shape()[0], image.shape()[1]);
-    if (one != nullptr) return one->find(image, how);
+    if (one != nullptr) return one->find(image, suppression);
   }
   SHOAL_ASSIGN(const Prepared prepared, prepare(image, head_));
   SHOAL_ASSIGN(const std::vector<Tensor> outputs, network_(prepared.input));
   SHOAL_ASSIGN(std::vector<Detection> all,
-               decode(head_, outputs, prepared.placement, how.least_score));
-  return suppress(std::move(all), how);
+               decode(head_, outputs, prepared.placement, suppression.least_score));
+  return suppress(std::move(all), suppression);
 }
 
 Result<std::vector<LabelledImage>> list_labelled_images(const std::filesystem::path& folder) {
@@ -180,13 +179,13 @@ Result<Precision> evaluate(Detector& detector, const std::filesystem::path& fold
   SHOAL_ASSIGN(std::vector<LabelledImage> images, list_labelled_images(folder));
   if (options.limit > 0) images.resize(std::min(images.size(), options.limit));
   Precision precision;
-  for (const LabelledImage& one : images) {
+  for (const LabelledImage& labelled_image : images) {
     if (options.cancel != nullptr && *options.cancel) break;
-    SHOAL_ASSIGN(const Tensor image, read_image(one.image));
+    SHOAL_ASSIGN(const Tensor image, read_image(labelled_image.image));
     SHOAL_ASSIGN(const std::vector<Truth> truth,
-                 read_truth(one.labels, image.shape()[1], image.shape()[0]));
-    SHOAL_ASSIGN(const std::vector<Detection> found, detector.find(image, kAll));
-    precision.add(found, truth);
+                 read_truth(labelled_image.labels, image.shape()[1], image.shape()[0]));
+    SHOAL_ASSIGN(const std::vector<Detection> detections, detector.find(image, kAll));
+    precision.add(detections, truth);
     if (options.progress) options.progress(precision.images(), images.size());
   }
   return precision;

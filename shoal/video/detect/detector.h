@@ -44,14 +44,14 @@ class Detector {
   static Result<Detector> open_rectangular(const Model& model, Device& device,
                                            std::optional<HeadKind> head = {});
 
-  // A detector whose network somebody else runs.
+  // A detector whose network the caller runs.
   Detector(Head head, Network network) : head_(std::move(head)), network_(std::move(network)) {}
 
   // What its outputs are taken for.
   const Head& head() const { return head_; }
 
   // The objects in an image, u8 [h, w, c], the best first. Fails as the network does.
-  Result<std::vector<Detection>> find(const Tensor& image, const Suppression& how = {});
+  Result<std::vector<Detection>> find(const Tensor& image, const Suppression& suppression = {});
 
  private:
   class Rectangles;
@@ -76,7 +76,7 @@ Result<std::vector<Truth>> read_truth(const std::filesystem::path& labels, int64
 
 // How to evaluate.
 struct DetectionEvaluation {
-  size_t limit = 0;  // only the first so many images; 0: all
+  size_t limit = 0;                                              // only the first n images; 0: all
   std::function<void(size_t done, size_t total)> progress = {};  // after each image
   const std::atomic<bool>* cancel = nullptr;  // set to end early: the result is that so far
 };

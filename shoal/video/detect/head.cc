@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <string>
 
 #include "shoal/base/round_up.h"
 #include "shoal/video/detect/cells.h"
@@ -119,7 +118,7 @@ std::optional<int64_t> classes_of(HeadKind kind, int64_t height, int64_t width,
       const Dims &scores = outputs[swapped ? 1 : 0], &boxes = outputs[swapped ? 0 : 1];
       if (scores.size() != 3 || boxes.size() != 3 || scores[0] != 1 || boxes[0] != 1 ||
           scores[1] != boxes[1] || boxes[2] != 4 || scores[2] < 2 || scores[2] == 4) {
-        break;  // with three classes nobody can tell the two apart
+        break;  // with three classes the two cannot be told apart
       }
       const bool has_priors =
           height == kSsd300Side && width == kSsd300Side && scores[1] == kSsd300Priors;
@@ -140,6 +139,36 @@ std::string text_of(const std::vector<Dims>& outputs) {
   return text;
 }
 
+constexpr auto kCoco = std::to_array<std::string_view>({
+    "person",        "bicycle",      "car",
+    "motorcycle",    "airplane",     "bus",
+    "train",         "truck",        "boat",
+    "traffic light", "fire hydrant", "stop sign",
+    "parking meter", "bench",        "bird",
+    "cat",           "dog",          "horse",
+    "sheep",         "cow",          "elephant",
+    "bear",          "zebra",        "giraffe",
+    "backpack",      "umbrella",     "handbag",
+    "tie",           "suitcase",     "frisbee",
+    "skis",          "snowboard",    "sports ball",
+    "kite",          "baseball bat", "baseball glove",
+    "skateboard",    "surfboard",    "tennis racket",
+    "bottle",        "wine glass",   "cup",
+    "fork",          "knife",        "spoon",
+    "bowl",          "banana",       "apple",
+    "sandwich",      "orange",       "broccoli",
+    "carrot",        "hot dog",      "pizza",
+    "donut",         "cake",         "chair",
+    "couch",         "potted plant", "bed",
+    "dining table",  "toilet",       "tv",
+    "laptop",        "mouse",        "remote",
+    "keyboard",      "cell phone",   "microwave",
+    "oven",          "toaster",      "sink",
+    "refrigerator",  "book",         "clock",
+    "vase",          "scissors",     "teddy bear",
+    "hair drier",    "toothbrush",
+});
+
 }  // namespace
 
 std::string_view name_of(HeadKind kind) {
@@ -153,9 +182,9 @@ std::vector<std::string> head_names() {
 }
 
 std::optional<HeadKind> find_head(std::string_view name) {
-  const auto found = std::ranges::find(conventions(), name, &Convention::name);
-  if (found == conventions().end()) return {};
-  return found->kind;
+  const auto position = std::ranges::find(conventions(), name, &Convention::name);
+  if (position == conventions().end()) return {};
+  return position->kind;
 }
 
 Result<Head> recognise(std::span<const TensorInfo> inputs, std::span<const TensorInfo> outputs,
@@ -250,8 +279,8 @@ Placement placement_in(const Head& head, int64_t height, int64_t width) {
 
 Result<Prepared> prepare(const Tensor& image, const Head& head) {
   const int64_t height = image.shape()[0], width = image.shape()[1], channels = image.shape()[2];
-  Prepared made{.input = {}, .placement = placement_in(head, height, width)};
-  const Placement& at = made.placement;
+  Prepared prepared{.input = {}, .placement = placement_in(head, height, width)};
+  const Placement& at = prepared.placement;
   Tensor fitted;
   if (head.fit == Fit::kStretch) {
     fitted = resize_image(image, head.height, head.width);
@@ -268,10 +297,17 @@ Result<Prepared> prepare(const Tensor& image, const Head& head) {
                   resized.data<uint8_t>().data() + static_cast<size_t>(y) * row, row);
     }
   }
-  Preprocess how = head.preprocess;
-  how.channels = 3;
-  SHOAL_ASSIGN(made.input, preprocess(fitted, how, head.height, head.width));
-  return made;
+  Preprocess preprocessing = head.preprocess;
+  preprocessing.channels = 3;
+  SHOAL_ASSIGN(prepared.input, preprocess(fitted, preprocessing, head.height, head.width));
+  return prepared;
+}
+
+std::string class_name(const Head& head, int64_t label) {
+  if (head.kind == HeadKind::kUltraface || head.kind == HeadKind::kRetinaface) return "face";
+  const bool coco = head.classes == std::ssize(kCoco) && label >= 0 && label < head.classes;
+  if (coco) return std::string(kCoco[static_cast<size_t>(label)]);
+  return "class " + std::to_string(label);
 }
 
 }  // namespace shoal::detect

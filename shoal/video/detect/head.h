@@ -112,6 +112,10 @@ Result<Prepared> prepare(const Tensor& image, const Head& head);
 Result<std::vector<Detection>> decode(const Head& head, std::span<const Tensor> outputs,
                                       const Placement& placement, float least_score);
 
+// "person": one of COCO's, for a head of as many classes as that data set has; "face", for heads
+// that find faces; otherwise "class 3".
+std::string class_name(const Head& head, int64_t label);
+
 }  // namespace shoal::detect
 
 #pragma GCC visibility pop

@@ -10,7 +10,7 @@ float least_overlap(size_t step) { return 0.5F + 0.05F * static_cast<float>(step
 
 }  // namespace
 
-void Precision::add(const std::vector<Detection>& found, const std::vector<Truth>& truth) {
+void Precision::add(const std::vector<Detection>& detections, const std::vector<Truth>& truth) {
   ++images_;
   std::map<int64_t, std::vector<Box>> truths;
   for (const Truth& one : truth) {
@@ -18,17 +18,17 @@ void Precision::add(const std::vector<Detection>& found, const std::vector<Truth
     ++classes_[one.label].truths;
   }
   std::array<std::map<int64_t, std::vector<bool>>, kOverlaps> taken;
-  for (size_t i = 0; i < std::min(found.size(), kMost); ++i) {
-    const Detection& one = found[i];
-    const std::vector<Box>& boxes = truths[one.label];
-    Verdict verdict{one.score, std::vector<bool>(kOverlaps, false)};
+  for (size_t i = 0; i < std::min(detections.size(), kMost); ++i) {
+    const Detection& detection = detections[i];
+    const std::vector<Box>& boxes = truths[detection.label];
+    Verdict verdict{detection.score, std::vector<bool>(kOverlaps, false)};
     for (size_t step = 0; step < kOverlaps; ++step) {
-      std::vector<bool>& met = taken[step][one.label];
+      std::vector<bool>& met = taken[step][detection.label];
       met.resize(boxes.size());
       float best = least_overlap(step);
       size_t which = boxes.size();
       for (size_t b = 0; b < boxes.size(); ++b) {
-        const float shared = met[b] ? 0 : overlap(one.box, boxes[b]);
+        const float shared = met[b] ? 0 : overlap(detection.box, boxes[b]);
         if (shared < best) continue;
         best = shared;
         which = b;
@@ -37,7 +37,7 @@ void Precision::add(const std::vector<Detection>& found, const std::vector<Truth
       met[which] = true;
       verdict.right[step] = true;
     }
-    classes_[one.label].verdicts.push_back(std::move(verdict));
+    classes_[detection.label].verdicts.push_back(std::move(verdict));
   }
 }
 

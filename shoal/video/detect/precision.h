@@ -18,7 +18,7 @@
 
 namespace shoal::detect {
 
-// A box that is there.
+// A true box.
 struct Truth {
   int64_t label = 0;
   Box box = {};
@@ -30,8 +30,8 @@ class Precision {
   static constexpr size_t kMost = 100;  // detections of an image that count, the best
   static constexpr size_t kOverlaps = 10;
 
-  // Counts one image. REQUIRES: `found` is in descending order of scores.
-  void add(const std::vector<Detection>& found, const std::vector<Truth>& truth);
+  // Counts one image. REQUIRES: `detections` is in descending order of scores.
+  void add(const std::vector<Detection>& detections, const std::vector<Truth>& truth);
 
   // How many were counted.
   size_t images() const { return images_; }

@@ -9,7 +9,7 @@
 
 namespace shoal::detect {
 
-// Of images that took so many seconds, by a detector of this head.
+// For images that took `seconds`, by a detector of this head.
 Json to_json(const Precision& precision, HeadKind head, double seconds);
 // A line.
 std::string text_of(const Precision& precision, HeadKind head);

@@ -7,13 +7,12 @@
 
 #include "shoal/base/math/random.h"
 #include "shoal/video/keyframe/async_features.h"
-#include "shoal/video/keyframe/async_keys.h"
 #include "shoal/video/keyframe/simulate_keys_testing.h"
 
 namespace shoal::keyframe {
 namespace {
 
-// A key frame every so many frames; all come at once, so that each begins when the last ends.
+// A key frame every n frames; all come at once, so that each begins when the last ends.
 std::vector<Arrival> back_to_back(size_t frames, size_t interval, const FrameTimes& times) {
   std::vector<Arrival> all(frames);
   for (size_t i = 0; i < frames; ++i) all[i] = {0, 0, i % interval == 0, times};
@@ -169,8 +168,8 @@ TEST(AsyncFeatures, AreNeverNewerThanTheFrameOrHalfDone) {
     ASSERT_GE(of, last);
     references += of != last ? 1 : 0;
     last = of;
-    for (const Tensor& one : (*key)->features) {
-      ASSERT_EQ(one.data<float>()[0], static_cast<float>(of));
+    for (const Tensor& feature : (*key)->features) {
+      ASSERT_EQ(feature.data<float>()[0], static_cast<float>(of));
     }
     // Frames may be faster than the thread ever runs: now and then it gets all the time it needs.
     while (frame % 64 == 63 && features.latest()->image.frame < wanted) std::this_thread::yield();

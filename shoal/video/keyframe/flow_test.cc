@@ -7,7 +7,6 @@
 #include <random>
 
 #include "shoal/video/keyframe/keyframe_testing.h"
-#include "shoal/video/keyframe/warp.h"
 
 namespace shoal::keyframe {
 namespace {
@@ -16,9 +15,9 @@ constexpr int64_t kHeight = 160, kWidth = 208;
 constexpr GreyRange kUnit{0, 1};
 
 Luma luma(const SceneFrame& frame) {
-  auto made = luma_of(scene(frame, kHeight, kWidth), kUnit);
-  SHOAL_CHECK(made.ok());
-  return *std::move(made);
+  auto result = luma_of(scene(frame, kHeight, kWidth), kUnit);
+  SHOAL_CHECK(result.ok());
+  return *std::move(result);
 }
 
 const Vector& at(const Flow& flow, int64_t row, int64_t column) {

@@ -1,10 +1,9 @@
 // Scheduling of key frames by motion: checks E7 to E9 of docs/references.md, and C5.
-#include "shoal/video/keyframe/key_schedule.h"
-
 #include <gtest/gtest.h>
 
+#include "shoal/video/keyframe/flow.h"
 #include "shoal/video/keyframe/keyframe_testing.h"
-#include "shoal/video/keyframe/warp.h"
+#include "shoal/video/keyframe/pipeline.h"
 
 namespace shoal::keyframe {
 namespace {
@@ -50,7 +49,7 @@ Flow uniform(const Vector& by) {
   return flow;
 }
 
-// Which frames are key frames where each has moved by so much since the one before.
+// Which frames are key frames where each has moved by this much since the one before.
 std::vector<size_t> keys_of(const KeyScheduleOptions& options, std::span<const Vector> motion) {
   KeySchedule schedule(options);
   MotionSum sum;

@@ -1,4 +1,4 @@
-// For tests of this room: a synthetic video whose motion is known, and small networks.
+// For tests of this part: a synthetic video whose motion is known, and small networks.
 #pragma once
 
 #include <algorithm>

@@ -1,18 +1,109 @@
 #include "shoal/video/keyframe/pipeline.h"
 
+#include <algorithm>
 #include <charconv>
-#include <optional>
+#include <cmath>
 #include <string>
 #include <utility>
 
 #include "shoal/base/text/printable.h"
+#include "shoal/engine/delta/plane.h"
 #include "shoal/engine/session/session.h"
 #include "shoal/video/keyframe/async_features.h"
-#include "shoal/video/keyframe/sparse_features.h"
-#include "shoal/video/keyframe/warp.h"
+#include "shoal/video/keyframe/sparse_network.h"
 
 namespace shoal::keyframe {
 namespace {
+
+// Features of key frames that are computed only where the image has changed (SSI [Mao 2019], with
+// its brightness mask). Elsewhere they are those of the key frame before, moved by the flow.
+//
+//   changed  = tiles of 16 pixels with one that differs by 15 levels or more from the image the
+//              features there were computed from, so that slow changes add up until they count
+//   taken    = changed, and 32 pixels around it: features see what is beside them
+//   computed = taken, and 64 pixels around it, since layers see zeros beyond (sparse_network.h)
+//
+// What deep features see beyond these margins is taken to be as it was.
+
+// Of one stream. Thread-compatible.
+class SparseFeatures {
+ public:
+  // Fails as SparseNetwork::compile().
+  static Result<SparseFeatures> compile(const Graph& features, Device& device);
+
+  // Everything. Fails as the device does, and as luma_of(). REQUIRES: the input has the graph's
+  // type.
+  Result<std::vector<Tensor>> compute(const Tensor& input);
+  // The features of the next key frame; `moved` are those of the one before, where the image is
+  // now. REQUIRES: compute() was called, and `moved` has the types of its result.
+  Result<std::vector<Tensor>> update(const Tensor& input, std::vector<Tensor> moved);
+
+  // The share of the image that the last call computed.
+  double computed_share() const { return share_; }
+
+ private:
+  explicit SparseFeatures(SparseNetwork network) : network_(std::move(network)) {}
+
+  SparseNetwork network_;
+  GreyRange range_ = {};  // of the first image
+  Plane seen_;            // what the features were computed from
+  double share_ = 1;
+};
+
+using delta::Grid;
+using delta::TileMask;
+
+constexpr int kLeastChange = 15;  // levels of 255
+constexpr int64_t kTaken = 32, kComputed = 96;
+constexpr double kMostTaken = 0.6;  // of the image: beyond, it is computed whole
+
+Grid tiles_of_image(const Plane& plane) {
+  return {
+      .height = plane.height, .width = plane.width, .tile_height = kBlock, .tile_width = kBlock};
+}
+
+Result<SparseFeatures> SparseFeatures::compile(const Graph& features, Device& device) {
+  SHOAL_ASSIGN(SparseNetwork network, SparseNetwork::compile(features, device));
+  return SparseFeatures(std::move(network));
+}
+
+Result<std::vector<Tensor>> SparseFeatures::compute(const Tensor& input) {
+  range_ = range_of(input);
+  SHOAL_ASSIGN(Luma luma, luma_of(input, range_));
+  seen_ = std::move(luma.levels.front());
+  share_ = 1;
+  TileMask all(tiles_of_image(seen_));
+  all.fill(true);
+  std::vector<Tensor> outputs(network_.outputs());
+  SHOAL_TRY(network_.run(input, all, outputs));
+  return outputs;
+}
+
+Result<std::vector<Tensor>> SparseFeatures::update(const Tensor& input, std::vector<Tensor> moved) {
+  SHOAL_ASSIGN(const Luma luma, luma_of(input, range_));
+  const Grid grid = tiles_of_image(luma.whole());
+  const auto changed = brightness_mask(grid, seen_, luma.whole(), kLeastChange).rectangles();
+  const TileMask taken = box_mask(grid, changed, kTaken);
+  if (taken.share() > kMostTaken) return compute(input);
+  const TileMask computed = box_mask(grid, changed, kComputed);
+  share_ = computed.share();
+  if (changed.empty()) return moved;
+  std::vector<Tensor> fresh(network_.outputs());
+  SHOAL_TRY(network_.run(input, computed, fresh));
+  for (size_t i = 0; i < moved.size(); ++i) {
+    const TileMask there = regridded(taken, delta::plane_of(moved[i].shape()));
+    for (const cpu::Rectangle& rectangle : there.rectangles()) {
+      delta::copy_pixels(fresh[i], rectangle, moved[i]);
+    }
+  }
+  for (const cpu::Rectangle& one : taken.rectangles()) {
+    for (int64_t y = one.rows.begin; y < one.rows.end; ++y) {
+      std::copy(luma.whole().row(y) + one.columns.begin, luma.whole().row(y) + one.columns.end,
+                seen_.pixels.begin() + y * seen_.width + one.columns.begin);
+    }
+  }
+  return moved;
+}
 
 Result<std::vector<Tensor>> run_session(Session& session, std::span<const Tensor> inputs) {
   std::vector<Tensor> outputs(session.outputs().size());
@@ -103,7 +194,7 @@ class SplitPipeline final : public Pipeline {
 
   static std::vector<Tensor> warped(const std::vector<Tensor>& features, const Flow& flow) {
     std::vector<Tensor> all;
-    for (const Tensor& one : features) all.push_back(warp(one, flow));
+    for (const Tensor& feature : features) all.push_back(warp(feature, flow));
     return all;
   }
 
@@ -131,6 +222,41 @@ class SplitPipeline final : public Pipeline {
 };
 
 }  // namespace
+
+Status check(const KeyScheduleOptions& options) {
+  if (options.least < 1 || options.least > options.most) {
+    return invalid("the least interval between key frames is from 1 to the longest");
+  }
+  if (!(options.low >= 0) || !(options.low < options.high)) {
+    return invalid("motion between key frames goes from one that is not negative to a larger one");
+  }
+  return {};
+}
+
+size_t interval_for(double motion, const KeyScheduleOptions& options) {
+  const double t = std::clamp((motion - options.low) / (options.high - options.low), 0.0, 1.0);
+  const auto most = static_cast<double>(options.most), least = static_cast<double>(options.least);
+  return static_cast<size_t>(std::lround(most - t * (most - least)));
+}
+
+bool KeySchedule::next(const Motion& motion) {
+  const bool is_key = since_key_ == 0 || since_key_ >= interval_for(motion.mean, options_) ||
+                      motion.residual >= options_.cut_residual;
+  since_key_ = is_key ? 1 : since_key_ + 1;
+  return is_key;
+}
+
+void MotionSum::add(const Flow& flow) {
+  if (sum_.height != flow.height || sum_.width != flow.width) {
+    sum_ = flow;
+    return;
+  }
+  for (size_t i = 0; i < sum_.vectors.size(); ++i) {
+    sum_.vectors[i].x += flow.vectors[i].x;
+    sum_.vectors[i].y += flow.vectors[i].y;
+  }
+  sum_.residual = flow.residual;
+}
 
 Result<std::optional<PipelineOptions>> parse_key_frames(std::string_view text) {
   if (text == "off") return std::optional<PipelineOptions>();

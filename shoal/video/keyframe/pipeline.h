@@ -9,7 +9,7 @@
 //   }
 //
 // In asynchronous order features are computed on a thread of their own, every frame takes as long
-// as those between key frames, and the features are older by a few frames (async_keys.h).
+// as those between key frames, and the features are older by a few frames (async_features.h).
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,71 @@
 #include "shoal/model/graph/graph.h"
 #include "shoal/model/tensor/tensor.h"
 #include "shoal/video/keyframe/flow.h"
-#include "shoal/video/keyframe/key_schedule.h"
 #include "shoal/video/keyframe/split.h"
 
 #pragma GCC visibility push(default)
 
 namespace shoal::keyframe {
+
+// When a frame is a key frame: the more has moved since the last one, the sooner (VDS [Mao 2019]).
+//
+//   m = mean over blocks of |sum of motion vectors since the last key frame|
+//   t = clamp((m - low) / (high - low), 0, 1)
+//   interval = round(most - t (most - least))
+//
+// A frame that many frames after a key frame is the next one. `least` = `most` is a static
+// schedule.
+
+// A value.
+struct KeyScheduleOptions {
+  size_t least = 5, most = 20;  // frames from one key frame to the next
+  double low = 0, high = 20;    // motion in pixels: from which on the interval shrinks, and ends to
+  // A frame whose residual without motion is this large, in levels of 255, is a key frame:
+  // the scene was cut. Above 255: never.
+  double cut_residual = 40;
+};
+
+// kInvalidArgument unless 1 <= least <= most and 0 <= low < high.
+Status check(const KeyScheduleOptions& options);
+
+// Frames from one key frame to the next after this much motion. Pure.
+size_t interval_for(double motion, const KeyScheduleOptions& options);
+
+// What has moved since the last key frame.
+struct Motion {
+  double mean = 0;      // m above
+  double residual = 0;  // Flow::residual
+};
+
+// Decides for one stream. A value. Thread-compatible.
+class KeySchedule {
+ public:
+  // REQUIRES: check(options).
+  explicit KeySchedule(const KeyScheduleOptions& options) : options_(options) {}
+
+  // Whether the next frame is a key frame. The first one is.
+  bool next(const Motion& motion);
+
+ private:
+  KeyScheduleOptions options_;
+  size_t since_key_ = 0;  // frames; 0: there was no key frame yet
+};
+
+// The sum of vectors since the last key frame, block by block, where vectors are those from each
+// frame to the one before it: what codecs have. (A flow from the key frame itself needs no sum.)
+// A value.
+class MotionSum {
+ public:
+  // Of one more frame. Frames of another size begin a new sum.
+  void add(const Flow& flow);
+  // A key frame.
+  void clear() { *this = {}; }
+  // m above, and the residual of the last frame.
+  Motion motion() const { return {sum_.mean_length(), sum_.residual}; }
+
+ private:
+  Flow sum_;
+};
 
 // A value.
 struct PipelineOptions {
@@ -37,7 +96,7 @@ struct PipelineOptions {
   CutOptions cut = {};
   std::vector<ValueId> at = {};  // where to split the network; empty: as find_cut() says
   bool asynchronous = false;
-  // Key frames compute their features only where the image has changed (sparse_features.h). Needs a
+  // Key frames compute their features only where the image has changed. Needs a
   // CPU and sequential order.
   bool sparse = false;
 };
@@ -67,7 +126,7 @@ class Pipeline {
   virtual ~Pipeline() = default;
 
   // The next frame, as the network reads it. `motion` is the flow from the frame before, in pixels
-  // of the input, if somebody knows it, as a codec does (placed()): then none is estimated. Fails
+  // of the input, if it is known, as from a codec (placed()): then none is estimated. Fails
   // with kInvalidArgument for another type or size, and as the device does; in asynchronous order
   // also for a frame before.
   virtual Result<Answer> run(const Tensor& input, const Flow* motion = nullptr) = 0;

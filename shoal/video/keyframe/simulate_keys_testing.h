@@ -4,7 +4,8 @@
 //   latency = encode + upload + decode + answer, and the waiting before each
 //
 // A server that computes one frame after the other takes long for key frames, and frames after them
-// wait; one that computes features of key frames meanwhile (async_keys.h) takes the same for each.
+// wait; one that computes features of key frames meanwhile (async_features.h) takes the same for
+// each.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 #include "shoal/base/round_up.h"
 #include "shoal/base/status.h"
 #include "shoal/plan/profile.h"
-#include "shoal/video/keyframe/async_keys.h"
+#include "shoal/video/keyframe/async_features.h"
 
 namespace shoal::keyframe {
 
@@ -150,7 +151,7 @@ inline Latencies latencies_of(std::span<const AnsweredFrame> frames, size_t leav
   SHOAL_CHECK(leave_out < frames.size());
   const auto counted = frames.subspan(leave_out);
   std::vector<int64_t> sorted;
-  for (const AnsweredFrame& one : counted) sorted.push_back(one.latency_us);
+  for (const AnsweredFrame& answered_frame : counted) sorted.push_back(answered_frame.latency_us);
   std::ranges::sort(sorted);
   const auto quantile = [&](double share) {
     const auto rank = std::ceil(share * static_cast<double>(sorted.size()));

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "shoal/video/keyframe/keyframe_testing.h"
-#include "shoal/video/keyframe/masks.h"
 #include "shoal/video/keyframe/sparse_network.h"
 
 namespace shoal::keyframe {
@@ -28,9 +27,9 @@ TileMask random_mask(std::mt19937& rng, const Grid& grid, unsigned percent) {
 // The positions that the rectangles of a mask list, in order.
 std::vector<int64_t> positions(const TileMask& mask) {
   std::vector<int64_t> all;
-  for (const Rectangle& one : mask.rectangles()) {
-    for (int64_t y = one.rows.begin; y < one.rows.end; ++y) {
-      for (int64_t x = one.columns.begin; x < one.columns.end; ++x) {
+  for (const Rectangle& rectangle : mask.rectangles()) {
+    for (int64_t y = rectangle.rows.begin; y < rectangle.rows.end; ++y) {
+      for (int64_t x = rectangle.columns.begin; x < rectangle.columns.end; ++x) {
         all.push_back(y * mask.grid().width + x);
       }
     }

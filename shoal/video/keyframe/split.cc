@@ -6,6 +6,7 @@
 
 #include "shoal/base/text/printable.h"
 #include "shoal/engine/device/cut.h"
+#include "shoal/engine/session/graph_facts.h"
 
 namespace shoal::keyframe {
 namespace {
@@ -55,12 +56,6 @@ std::vector<bool> depend_on_inputs(const Graph& graph) {
   return depends;
 }
 
-int64_t macs_of(const Graph& graph) {
-  int64_t sum = 0;
-  for (const Node& node : graph.nodes()) sum += macs(graph, node);
-  return sum;
-}
-
 bool is_image(const TensorType& type) {
   return type.dtype == DType::kF32 && type.shape.rank() == 4 && type.shape[2] > 1 &&
          type.shape[3] > 1;
@@ -104,15 +99,15 @@ Result<SplitNetwork> split_at(const Graph& network, std::span<const ValueId> at)
   const std::vector<ValueId> values(at.begin(), at.end());
   SHOAL_ASSIGN(split.features, graph_of_part(network, {0, features.nodes, inputs, values}));
   SHOAL_ASSIGN(split.task, graph_of_part(network, {1, task.nodes, values, outputs}));
-  split.features_macs = macs_of(split.features);
-  split.task_macs = macs_of(split.task);
+  split.features_macs = total_macs(split.features);
+  split.task_macs = total_macs(split.task);
   return split;
 }
 
 Result<std::vector<ValueId>> find_cut(const Graph& network, const CutOptions& options) {
   const std::vector<Lifetime> lifetimes = lifetimes_of(network);
   const std::vector<bool> depends = depend_on_inputs(network);
-  const auto all = static_cast<double>(macs_of(network));
+  const auto all = static_cast<double>(total_macs(network));
   double after = all;
   std::vector<ValueId> best;
   for (size_t p = 1; p <= network.nodes().size(); ++p) {

@@ -20,28 +20,28 @@ struct TwoScales {
 };
 
 TwoScales two_scales() {
-  TwoScales made;
-  Graph& graph = made.graph;
+  TwoScales result;
+  Graph& graph = result.graph;
   const ValueId x = graph.add_input("x", {DType::kF32, {1, 3, kHeight, kWidth}});
-  made.early = add_conv(graph, x, 8, 3, 2, 1);
-  made.fine = add_conv(graph, made.early, 16, 3, 2, 2);
-  const ValueId skip = add_conv(graph, made.fine, 16, 3, 1, 3);
-  made.coarse = add_conv(graph, *graph.add(ops::add, {made.fine, skip}), 32, 3, 2, 4);
-  for (const ValueId at : {made.fine, made.coarse}) {
+  result.early = add_conv(graph, x, 8, 3, 2, 1);
+  result.fine = add_conv(graph, result.early, 16, 3, 2, 2);
+  const ValueId skip = add_conv(graph, result.fine, 16, 3, 1, 3);
+  result.coarse = add_conv(graph, *graph.add(ops::add, {result.fine, skip}), 32, 3, 2, 4);
+  for (const ValueId at : {result.fine, result.coarse}) {
     const ValueId y = add_conv(graph, at, 4, 1, 1, 5);
     graph.mark_output(*graph.add(ops::flatten, {y}));
   }
-  return made;
+  return result;
 }
 
 TEST(Split, ComputesInTwoPartsWhatTheWholeDoes) {
   const auto device = make_cpu_device({.threads = 1});
-  const TwoScales made = two_scales();
+  const TwoScales result = two_scales();
   const Tensor input = scene({}, kHeight, kWidth);
-  const auto whole = run(*compile(*device, made.graph), std::span(&input, 1));
+  const auto whole = run(*compile(*device, result.graph), std::span(&input, 1));
   for (const std::vector<ValueId>& at :
-       {std::vector{made.early}, std::vector{made.coarse, made.fine}}) {
-    const auto split = split_at(made.graph, at);
+       {std::vector{result.early}, std::vector{result.coarse, result.fine}}) {
+    const auto split = split_at(result.graph, at);
     ASSERT_TRUE(split.ok()) << split.status().message();
     EXPECT_EQ(split->task.inputs().size(), at.size());
     const auto features = run(*compile(*device, split->features), std::span(&input, 1));
@@ -51,37 +51,39 @@ TEST(Split, ComputesInTwoPartsWhatTheWholeDoes) {
       EXPECT_LE(largest_difference(outputs[i], whole[i]), 1e-5);
     }
     int64_t all = 0;
-    for (const Node& node : made.graph.nodes()) all += macs(made.graph, node);
+    for (const Node& node : result.graph.nodes()) all += macs(result.graph, node);
     EXPECT_EQ(split->features_macs + split->task_macs, all);
   }
 }
 
 TEST(Split, RefusesValuesThatAreNoCut) {
-  const TwoScales made = two_scales();
+  const TwoScales result = two_scales();
   // The head of the fine features reads around the coarse ones.
-  EXPECT_EQ(split_at(made.graph, std::vector{made.coarse}).status().code(), Code::kInvalidArgument);
-  // With all of these, nothing needs the first.
-  EXPECT_EQ(split_at(made.graph, std::vector{made.early, made.fine, made.coarse}).status().code(),
+  EXPECT_EQ(split_at(result.graph, std::vector{result.coarse}).status().code(),
             Code::kInvalidArgument);
+  // With all of these, nothing needs the first.
+  EXPECT_EQ(
+      split_at(result.graph, std::vector{result.early, result.fine, result.coarse}).status().code(),
+      Code::kInvalidArgument);
 }
 
 TEST(Split, FindsTheFirstPlaceAfterWhichLittleIsLeft) {
-  const TwoScales made = two_scales();
+  const TwoScales result = two_scales();
   // After the first layer nearly all is left, after the backbone only the heads.
-  EXPECT_EQ(*find_cut(made.graph, {.task_share = 1}),
-            std::vector<ValueId>{ValueId(made.graph.nodes()[0].outputs[0])});
-  const auto cut = find_cut(made.graph, {.task_share = 0.2});
+  EXPECT_EQ(*find_cut(result.graph, {.task_share = 1}),
+            std::vector<ValueId>{ValueId(result.graph.nodes()[0].outputs[0])});
+  const auto cut = find_cut(result.graph, {.task_share = 0.2});
   ASSERT_TRUE(cut.ok());
   EXPECT_EQ(cut->size(), 2u);
-  EXPECT_EQ(std::ranges::count(*cut, made.fine), 1);
-  const auto split = split_at(made.graph, *cut);
+  EXPECT_EQ(std::ranges::count(*cut, result.fine), 1);
+  const auto split = split_at(result.graph, *cut);
   ASSERT_TRUE(split.ok());
   EXPECT_LE(split->task_macs, (split->features_macs + split->task_macs) / 5);
   // One value only: before the network forks, which leaves more.
-  const auto single = find_cut(made.graph, {.task_share = 0.2, .most_values = 1});
+  const auto single = find_cut(result.graph, {.task_share = 0.2, .most_values = 1});
   ASSERT_TRUE(single.ok());
   EXPECT_EQ(single->size(), 1u);
-  EXPECT_TRUE(split_at(made.graph, *single).ok());
+  EXPECT_TRUE(split_at(result.graph, *single).ok());
 }
 
 TEST(Split, SaysThatAVectorIsNoImage) {
@@ -94,9 +96,10 @@ TEST(Split, SaysThatAVectorIsNoImage) {
 // Key frames are answered by the whole network; frames of a still scene by the same features.
 TEST(Pipeline, AnswersKeyFramesAndStillOnesAsTheNetwork) {
   const auto device = make_cpu_device({.threads = 1});
-  const TwoScales made = two_scales();
-  const auto whole = compile(*device, made.graph);
-  const auto pipeline = Pipeline::open(made.graph, *device, {.schedule = {.least = 4, .most = 4}});
+  const TwoScales result = two_scales();
+  const auto whole = compile(*device, result.graph);
+  const auto pipeline =
+      Pipeline::open(result.graph, *device, {.schedule = {.least = 4, .most = 4}});
   ASSERT_TRUE(pipeline.ok()) << pipeline.status().message();
   EXPECT_LT((*pipeline)->task_macs(), (*pipeline)->features_macs() / 4);
   EXPECT_EQ((*pipeline)->macs_share(), 1);
@@ -213,8 +216,8 @@ TEST(Pipeline, ComputesKeyFramesWhereTheImageChanged) {
 
 TEST(Pipeline, AnswersFromCompleteFeaturesInAsynchronousOrder) {
   const auto device = make_cpu_device({.threads = 1});
-  const TwoScales made = two_scales();
-  const auto pipeline = Pipeline::open(made.graph, *device,
+  const TwoScales result = two_scales();
+  const auto pipeline = Pipeline::open(result.graph, *device,
                                        {.schedule = {.least = 5, .most = 5}, .asynchronous = true});
   ASSERT_TRUE(pipeline.ok());
   size_t last = 0;
@@ -248,11 +251,11 @@ TEST(Pipeline, IsAskedForInWords) {
 
 TEST(Pipeline, RefusesWhatItCannotWatch) {
   const auto device = make_cpu_device({.threads = 1});
-  const TwoScales made = two_scales();
-  EXPECT_EQ(Pipeline::open(made.graph, *device, {.schedule = {.least = 0}}).status().code(),
+  const TwoScales result = two_scales();
+  EXPECT_EQ(Pipeline::open(result.graph, *device, {.schedule = {.least = 0}}).status().code(),
             Code::kInvalidArgument);
   EXPECT_EQ(Pipeline::open(stride16_network(16, 64), *device).status().code(), Code::kUnsupported);
-  const auto pipeline = Pipeline::open(made.graph, *device);
+  const auto pipeline = Pipeline::open(result.graph, *device);
   ASSERT_TRUE(pipeline.ok());
   EXPECT_EQ((*pipeline)->run(scene({}, kHeight, kWidth + 1)).status().code(),
             Code::kInvalidArgument);

@@ -12,11 +12,19 @@
 #include <string_view>
 
 #include "shoal/base/status.h"
-#include "shoal/video/mqtt/message.h"
 
 #pragma GCC visibility push(default)
 
 namespace shoal::mqtt {
+
+// A message. A value.
+struct Message {
+  std::string topic, payload;
+  bool retain = false;  // a state: the broker gives it to those who come later
+  int qos = 0;          // 1: at least once
+
+  friend bool operator==(const Message&, const Message&) = default;
+};
 
 // Where a broker is.
 struct Broker {

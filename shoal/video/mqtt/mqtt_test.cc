@@ -53,12 +53,13 @@ class MqttReports : public ::testing::Test {
   std::vector<std::string> run(size_t frame, std::vector<int64_t> ids, double now = 0) {
     std::vector<std::string> texts;
     const auto events = activity_.update(answer_with(frame, std::move(ids)));
-    for (const Message& one : reporter_.report(0, activity_, events, now)) {
-      last_ = one;
-      const bool is_event = one.topic == "p/events";
-      EXPECT_EQ(one.retain, !is_event);
-      const bool json = one.payload.starts_with("{");
-      texts.push_back(one.topic + "=" + (json ? number_after(one.payload, "event") : one.payload));
+    for (const Message& message : reporter_.report(0, activity_, events, now)) {
+      last_ = message;
+      const bool is_event = message.topic == "p/events";
+      EXPECT_EQ(message.retain, !is_event);
+      const bool json = message.payload.starts_with("{");
+      texts.push_back(message.topic + "=" +
+                      (json ? number_after(message.payload, "event") : message.payload));
     }
     return texts;
   }
@@ -100,10 +101,12 @@ TEST_F(MqttReports, AddUpToWhatIsThere) {
       if (rng() % 3 != 0) ids.push_back(id);
     }
     const auto events = activity_.update(answer_with(frame, ids));
-    for (const Message& one : reporter_.report(0, activity_, events, 0)) {
-      if (one.retain) states[one.topic] = one.payload;
-      if (one.topic == "p/events") open += one.payload.starts_with("{\"type\":\"new") ? 1 : 0;
-      if (one.topic == "p/events") open -= one.payload.starts_with("{\"type\":\"end") ? 1 : 0;
+    for (const Message& message : reporter_.report(0, activity_, events, 0)) {
+      if (message.retain) states[message.topic] = message.payload;
+      if (message.topic == "p/events")
+        open += message.payload.starts_with("{\"type\":\"new") ? 1 : 0;
+      if (message.topic == "p/events")
+        open -= message.payload.starts_with("{\"type\":\"end") ? 1 : 0;
     }
     const auto odd = static_cast<size_t>(std::ranges::count_if(ids, [](auto i) { return i % 2; }));
     EXPECT_EQ(states["p/door/hot_dog"], std::to_string(odd));

@@ -2,7 +2,7 @@
 // discovers it. With the prefix "shoal", a camera "door", a zone "step" and a line "gate":
 //
 //   shoal/available                        online, offline
-//   shoal/door/person                      how many are there
+//   shoal/door/person                      how many are present
 //   shoal/door/step/person                 how many are in the zone
 //   shoal/door/gate/person/forwards        how many crossed the line so far; and backwards
 //   shoal/events                           a JSON object: "type" is new, update or end;
@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "shoal/video/mqtt/message.h"
+#include "shoal/video/mqtt/client.h"
 #include "shoal/video/watch/places/activity.h"
 
 #pragma GCC visibility push(default)
@@ -49,7 +49,7 @@ class Reporter {
   // Nothing was seen yet. REQUIRES: options.class_name.
   explicit Reporter(ReporterOptions options) : options_(std::move(options)) {}
 
-  // Whether anybody reports: the first message, and the last one or the broker's last will.
+  // Whether a reporter is there: the first message, and the last one or the broker's last will.
   Message availability(bool online) const;
 
   // What is to be published after a frame of a camera, `now` seconds since 1970. REQUIRES: camera <
@@ -67,7 +67,7 @@ class Reporter {
   using Sensors = std::map<std::string, Sensor>;  // by topic
   // What is known of an object.
   struct Known {
-    double begin = 0, end = 0;  // end: 0, while it is there
+    double begin = 0, end = 0;  // end: 0, while it is present
     float top_score = 0;
     watch::Event last = {};
     std::vector<std::string> zones = {}, entered = {};

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "shoal/video/detect/class_names.h"
 #include "shoal/video/watch/output/watch_facts.h"
 
 namespace shoal::mqtt {

@@ -16,7 +16,6 @@
 #include "shoal/video/mqtt/reporter.h"
 #include "shoal/video/watch/output/clips.h"
 #include "shoal/video/watch/output/draw.h"
-#include "shoal/video/watch/output/frame_writer.h"
 #include "shoal/video/watch/places/activity.h"
 #include "shoal/video/watch/places/place_totals.h"
 #include "shoal/video/watch/run/watch.h"
@@ -31,7 +30,7 @@ struct SinkOptions {
   // As parse_zone() and parse_line() take them.
   std::vector<std::string> zones = {}, lines = {};
   std::string version = {};  // of the program
-  // Called with lines about each frame, for people; none: nobody reads them.
+  // Called with lines about each frame, for people; none: they are not made.
   std::function<void(const std::string& lines)> on_text = {};
 
   // Whether what objects do is wanted, for which they need identities.
@@ -55,7 +54,7 @@ class Sinks {
                                              const std::vector<std::string>& sources,
                                              const detect::Head& head);
 
-  // The answer about a frame. Returns what happened in it; nothing where nobody wants to know.
+  // Takes the answer about a frame. Returns its events, without wants_activity() none.
   Result<std::vector<watch::Event>> add(const watch::FrameAnswer& answer);
   // All streams have ended.
   Status finish();
@@ -77,7 +76,7 @@ class Sinks {
   std::vector<std::string> sources_, names_;
   std::ofstream jsonl_;
   watch::Annotation annotation_;
-  std::vector<watch::Activity> activities_;  // of each source; none where nobody asked
+  std::vector<watch::Activity> activities_;  // of each source, with wants_activity()
   std::vector<watch::PlaceTotals> totals_;
   std::vector<std::unique_ptr<watch::FrameWriter>> writers_;
   std::vector<watch::ClipRecorder> recorders_;

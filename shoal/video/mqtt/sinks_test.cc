@@ -22,13 +22,14 @@ TEST(Targets, AreOneForEachSource) {
 
 // A box that is in the left half of the image, or in the right one.
 watch::FrameAnswer answer(size_t source, size_t frame, bool left) {
-  watch::FrameAnswer one{.source = source,
-                         .frame = frame,
-                         .time_us = static_cast<int64_t>(frame) * 1'000'000,
-                         .image = Tensor({DType::kU8, {64, 64, 3}})};
+  watch::FrameAnswer frame_answer{.source = source,
+                                  .frame = frame,
+                                  .time_us = static_cast<int64_t>(frame) * 1'000'000,
+                                  .image = Tensor({DType::kU8, {64, 64, 3}})};
   const float x = left ? 4 : 44;
-  one.seen.push_back({.detection = {.label = 0, .score = 0.5F, .box = {x, 4, x + 8, 12}}, .id = 1});
-  return one;
+  frame_answer.seen.push_back(
+      {.detection = {.label = 0, .score = 0.5F, .box = {x, 4, x + 8, 12}}, .id = 1});
+  return frame_answer;
 }
 
 TEST(SinkOptions, AreDescribed) {

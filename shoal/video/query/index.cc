@@ -55,13 +55,13 @@ Status check(const Index& index) {
   if (index.frames < 0 || index.classes < 0) return corrupt("a negative size");
   const auto positive = [](double threshold) { return threshold > 0; };
   if (!std::ranges::all_of(index.thresholds, positive)) return corrupt("no threshold");
-  for (const Cluster& one : index.clusters) {
-    const bool label = one.label >= 0 && one.label < index.classes;
+  for (const Cluster& cluster : index.clusters) {
+    const bool label = cluster.label >= 0 && cluster.label < index.classes;
     const bool ascending =
-        std::ranges::adjacent_find(one.frames, std::greater_equal()) == one.frames.end();
-    if (!label || one.frames.empty() || !ascending || one.frames.front() < 0 ||
-        one.frames.back() >= index.frames || one.first != one.frames.front() ||
-        one.exits.size() != index.clusters.front().exits.size()) {
+        std::ranges::adjacent_find(cluster.frames, std::greater_equal()) == cluster.frames.end();
+    if (!label || cluster.frames.empty() || !ascending || cluster.frames.front() < 0 ||
+        cluster.frames.back() >= index.frames || cluster.first != cluster.frames.front() ||
+        cluster.exits.size() != index.clusters.front().exits.size()) {
       return corrupt("a cluster is not one");
     }
   }
@@ -69,6 +69,50 @@ Status check(const Index& index) {
 }
 
 }  // namespace
+
+std::vector<int64_t> labels_of(const ExitScores& scores, const LabelConfig& config) {
+  std::vector<int64_t> labels;
+  for (size_t j = config.first; j < std::min(config.first + config.exits, scores.size()); ++j) {
+    for (const fit::RankedClass& ranked_class : fit::top_classes(scores[j], config.k)) {
+      labels.push_back(static_cast<int64_t>(ranked_class.index));
+    }
+  }
+  std::ranges::sort(labels);
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  return labels;
+}
+
+LabelFigures figures_of(std::span<const Example> examples, const LabelConfig& config) {
+  LabelFigures figures{.config = config};
+  size_t found = 0;
+  for (const Example& example : examples) {
+    const std::vector<int64_t> labels = labels_of(example.scores, config);
+    figures.entries += labels.size();
+    found += std::ranges::binary_search(labels, example.label) ? 1 : 0;
+  }
+  if (!examples.empty()) {
+    figures.recall = static_cast<double>(found) / static_cast<double>(examples.size());
+  }
+  return figures;
+}
+
+std::optional<LabelFigures> choose_labels(std::span<const Example> examples, LabelChoice choice,
+                                          double recall, size_t most_k) {
+  std::optional<LabelFigures> best;
+  if (examples.empty()) return best;
+  const size_t exits = examples[0].scores.size();
+  for (size_t j = 0; j < exits; ++j) {
+    for (size_t k = 1; k <= most_k; ++k) {
+      const LabelConfig config = choice == LabelChoice::kPrefixes
+                                     ? LabelConfig{.k = k, .first = 0, .exits = j + 1}
+                                     : LabelConfig{.k = k, .first = j, .exits = 1};
+      const LabelFigures figures = figures_of(examples, config);
+      if (figures.recall < recall || (best && figures.entries >= best->entries)) continue;
+      best = figures;
+    }
+  }
+  return best;
+}
 
 std::vector<ExitAnswer> answers_of(const ExitScores& scores) {
   std::vector<ExitAnswer> answers;
@@ -88,11 +132,11 @@ void Indexer::add(int64_t frame, std::span<const int64_t> labels, std::span<cons
     std::vector<Open>& all = open_[label];
     Open* nearest = nullptr;
     double least = options_.distance;
-    for (Open& one : all) {
-      const double away = squared_distance(one.mean, features);
+    for (Open& open : all) {
+      const double away = squared_distance(open.mean, features);
       if (!(away <= least)) continue;
       least = away;
-      nearest = &one;
+      nearest = &open;
     }
     if (nearest == nullptr) {
       if (all.size() >= std::max<size_t>(options_.open, 1)) {
@@ -122,16 +166,16 @@ std::string to_text(const Index& index) {
   }
   text += "], \"clusters\": [";
   for (size_t i = 0; i < index.clusters.size(); ++i) {
-    const Cluster& one = index.clusters[i];
-    text += (i > 0 ? ",\n" : "\n") + std::string("{\"label\": ") + std::to_string(one.label) +
-            ", \"first\": " + std::to_string(one.first) + ", \"frames\": [";
-    for (size_t k = 0; k < one.frames.size(); ++k) {
-      text += (k > 0 ? "," : "") + std::to_string(one.frames[k]);
+    const Cluster& cluster = index.clusters[i];
+    text += (i > 0 ? ",\n" : "\n") + std::string("{\"label\": ") + std::to_string(cluster.label) +
+            ", \"first\": " + std::to_string(cluster.first) + ", \"frames\": [";
+    for (size_t k = 0; k < cluster.frames.size(); ++k) {
+      text += (k > 0 ? "," : "") + std::to_string(cluster.frames[k]);
     }
     text += "], \"exits\": [";
-    for (size_t k = 0; k < one.exits.size(); ++k) {
-      text += (k > 0 ? ",[" : "[") + std::to_string(one.exits[k].label) + "," +
-              json_number(one.exits[k].probability) + "]";
+    for (size_t k = 0; k < cluster.exits.size(); ++k) {
+      text += (k > 0 ? ",[" : "[") + std::to_string(cluster.exits[k].label) + "," +
+              json_number(cluster.exits[k].probability) + "]";
     }
     text += "]}";
   }

@@ -7,7 +7,7 @@
 namespace shoal::query {
 
 Json to_json(const VideoIndex& made);
-// The frames with a class, found in so many seconds.
+// The frames with a class, found in `seconds`.
 Json to_json(const AskResult& found, int64_t label, double seconds);
 
 }  // namespace shoal::query

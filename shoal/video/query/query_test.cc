@@ -10,10 +10,8 @@
 #include "shoal/base/files/temporary_folder.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/shrink/exits/network/multi_exit.h"
-#include "shoal/video/query/ask.h"
-#include "shoal/video/query/classifier.h"
 #include "shoal/video/query/index.h"
-#include "shoal/video/query/labels.h"
+#include "shoal/video/query/video_query.h"
 
 namespace shoal::query {
 namespace {
@@ -107,9 +105,9 @@ SyntheticVideo make_video(const StreamOptions& options) {
 
 Index index_of(const SyntheticVideo& video, const LabelConfig& config) {
   Indexer indexer({.distance = 0.1});
-  for (const Seen& one : video.seen) {
-    const ExitScores& scores = video.objects[one.object].scores;
-    indexer.add(one.frame, labels_of(scores, config), one.features, answers_of(scores));
+  for (const Seen& seen : video.seen) {
+    const ExitScores& scores = video.objects[seen.object].scores;
+    indexer.add(seen.frame, labels_of(scores, config), seen.features, answers_of(scores));
   }
   return {.source = "synthetic",
           .frames = video.frames,
@@ -120,9 +118,9 @@ Index index_of(const SyntheticVideo& video, const LabelConfig& config) {
 // The expensive network is always right about the object that a cluster began with.
 ExpensiveFunction truth_of(const SyntheticVideo& video) {
   return [&video](const Cluster& cluster) -> Result<int64_t> {
-    for (const Seen& one : video.seen) {
-      if (one.frame != cluster.first) continue;
-      const Example& object = video.objects[one.object];
+    for (const Seen& seen : video.seen) {
+      if (seen.frame != cluster.first) continue;
+      const Example& object = video.objects[seen.object];
       if (answers_of(object.scores) == cluster.exits) return object.label;
     }
     return Status(Code::kNotFound, "no object");
@@ -132,15 +130,15 @@ ExpensiveFunction truth_of(const SyntheticVideo& video) {
 TEST(Labels, AreAUnionWithoutDuplicates) {  // FQ-1
   std::mt19937 rng(1);
   for (int round = 0; round < 300; ++round) {
-    const Example one{draw_scores({}, int64_t(rng() % kClasses), rng), 0};
+    const Example example{draw_scores({}, int64_t(rng() % kClasses), rng), 0};
     const LabelConfig config{.k = 1 + rng() % 6, .first = rng() % 2, .exits = 1 + rng() % 2};
-    const std::vector<int64_t> labels = labels_of(one.scores, config);
+    const std::vector<int64_t> labels = labels_of(example.scores, config);
     std::set<int64_t> expected;
     for (size_t j = config.first; j < config.first + config.exits; ++j) {
       std::vector<int64_t> order(kClasses);
       for (size_t c = 0; c < order.size(); ++c) order[c] = int64_t(c);
       std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
-        return one.scores[j][size_t(a)] > one.scores[j][size_t(b)];
+        return example.scores[j][size_t(a)] > example.scores[j][size_t(b)];
       });
       expected.insert(order.begin(), order.begin() + std::ptrdiff_t(config.k));
     }
@@ -281,7 +279,7 @@ TEST(Indexer, KeepsClustersThatNoLongerGrow) {
   }
   // The third opens after 9 was joined longest ago; 9 and then 0 begin anew.
   std::vector<std::vector<int64_t>> frames;
-  for (const Cluster& one : indexer.clusters()) frames.push_back(one.frames);
+  for (const Cluster& cluster : indexer.clusters()) frames.push_back(cluster.frames);
   EXPECT_EQ(frames, (std::vector<std::vector<int64_t>>{{0, 1}, {1}, {2}, {3}, {4}}));
   EXPECT_EQ(indexer.entries(), 6u);
 }

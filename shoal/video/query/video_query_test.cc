@@ -43,16 +43,16 @@ TEST_F(VideoQuery, FindsWhatTheExpensiveClassifierSeesInEveryFrame) {
   Classifier cheap = classifier(), expensive = classifier();
   const auto wanted = truth();
   for (Classifier* calibrating : {static_cast<Classifier*>(nullptr), &expensive}) {
-    const auto made = index_video(
+    const auto result = index_video(
         cheap, calibrating,
         {.source = source_, .frames = kFrames, .every = 3, .k = 1, .clusters = {.distance = 0}});
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    EXPECT_EQ(made->index.frames, int64_t{kFrames});
-    EXPECT_EQ(made->index.classes, 10);
-    EXPECT_EQ(made->index.thresholds.empty(), calibrating == nullptr);
-    EXPECT_GE(made->entries, kFrames);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(result->index.frames, int64_t{kFrames});
+    EXPECT_EQ(result->index.classes, 10);
+    EXPECT_EQ(result->index.thresholds.empty(), calibrating == nullptr);
+    EXPECT_GE(result->entries, kFrames);
     for (int64_t label = 0; label < 10; ++label) {
-      const auto found = ask_video(made->index, label, {}, expensive);
+      const auto found = ask_video(result->index, label, {}, expensive);
       ASSERT_TRUE(found.ok()) << found.status().message();
       const auto right = wanted.find(label);
       EXPECT_EQ(found->frames, right == wanted.end() ? std::vector<int64_t>() : right->second);

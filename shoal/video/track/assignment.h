@@ -1,4 +1,4 @@
-// Assignment: rows to columns such that the sum of costs is least, by the Hungarian method with
+// Assignment: rows to columns with the least sum of costs, by the Hungarian method with
 // potentials, O(rows^2 columns).
 #pragma once
 

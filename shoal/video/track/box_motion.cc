@@ -47,7 +47,7 @@ std::vector<uint8_t> means_of(const Tensor& image, const Block& block, int64_t s
   return means;
 }
 
-// Where a parabola through three costs, of which the middle one is the least, has its least.
+// The position of the minimum of a parabola through three costs. REQUIRES: the middle one is least.
 double least_of(double before, double least, double after) {
   const double bend = before - 2 * least + after;
   return bend > 0 ? std::clamp((before - after) / (2 * bend), -0.5, 0.5) : 0;

@@ -58,12 +58,12 @@ void MotMetrics::add(const std::vector<Identified>& truth, const std::vector<Ide
   truths_ += truth.size();
   shown_ += shown.size();
   Costs costs{.rows = truth.size(), .columns = shown.size()};
-  for (const Identified& one : truth) {
-    const auto before = present_.find(one.id);
+  for (const Identified& identified : truth) {
+    const auto before = present_.find(identified.id);
     for (const Identified& other : shown) {
-      const float shared = detect::overlap(one.box, other.box);
+      const float shared = detect::overlap(identified.box, other.box);
       const bool fits = shared >= kLeastOverlap;
-      if (fits) ++together_[{one.id, other.id}];
+      if (fits) ++together_[{identified.id, other.id}];
       const bool continued = before != present_.end() && before->second == other.id;
       costs.values.push_back(fits ? -double{shared} - (continued ? kContinued : 0) : 0);
     }

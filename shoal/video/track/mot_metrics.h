@@ -8,7 +8,7 @@
 //   MOTA = 1 - (FN + FP + IDSW) / truths      MOTP = mean overlap of the pairs
 //
 // Identity (Ristani et al. 2016). True objects and identities are paired once for the whole stream,
-// such that the frames in which paired ones overlap, IDTP, are most:
+// so that the frames in which paired ones overlap, IDTP, are most:
 //
 //   IDF1 = 2 IDTP / (truths + shown)
 #pragma once

@@ -105,22 +105,22 @@ TEST(MotMetrics, AgreesWithAnotherProgram) {
     size_t frames, false_alarms, misses, switches;
     double idf1, mota;
   };
-  for (const Expected& one : {Expected{"TUD-Campus", 71, 13, 150, 7, 55.8, 52.6},
-                              Expected{"TUD-Stadtmitte", 179, 45, 452, 7, 64.5, 56.4}}) {
-    const auto truth = read_identities(folder / (std::string(one.name) + ".gt.txt"));
-    const auto shown = read_identities(folder / (std::string(one.name) + ".test.txt"));
+  for (const Expected& expected : {Expected{"TUD-Campus", 71, 13, 150, 7, 55.8, 52.6},
+                                   Expected{"TUD-Stadtmitte", 179, 45, 452, 7, 64.5, 56.4}}) {
+    const auto truth = read_identities(folder / (std::string(expected.name) + ".gt.txt"));
+    const auto shown = read_identities(folder / (std::string(expected.name) + ".test.txt"));
     ASSERT_TRUE(truth.ok() && shown.ok());
     MotMetrics metrics;
     const auto of = [](const Identities& all, size_t frame) {
       const auto known = all.find(frame);
       return known == all.end() ? std::vector<Identified>() : known->second;
     };
-    for (size_t f = 0; f < one.frames; ++f) metrics.add(of(*truth, f), of(*shown, f));
-    EXPECT_EQ(metrics.false_alarms(), one.false_alarms) << one.name;
-    EXPECT_EQ(metrics.misses(), one.misses) << one.name;
-    EXPECT_EQ(metrics.switches(), one.switches) << one.name;
-    EXPECT_NEAR(metrics.idf1(), one.idf1, 0.05) << one.name;
-    EXPECT_NEAR(metrics.mota(), one.mota, 0.05) << one.name;
+    for (size_t f = 0; f < expected.frames; ++f) metrics.add(of(*truth, f), of(*shown, f));
+    EXPECT_EQ(metrics.false_alarms(), expected.false_alarms) << expected.name;
+    EXPECT_EQ(metrics.misses(), expected.misses) << expected.name;
+    EXPECT_EQ(metrics.switches(), expected.switches) << expected.name;
+    EXPECT_NEAR(metrics.idf1(), expected.idf1, 0.05) << expected.name;
+    EXPECT_NEAR(metrics.mota(), expected.mota, 0.05) << expected.name;
   }
 }
 

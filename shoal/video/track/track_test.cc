@@ -149,7 +149,7 @@ TEST(Tracker, NeverMixesClasses) {
   auto found = walkers(0);
   tracker.update(found);
   tracker.update(found);
-  for (Detection& one : found) one.label = 7;
+  for (Detection& detection : found) detection.label = 7;
   EXPECT_TRUE(tracker.update(found).empty());
 }
 

@@ -60,15 +60,16 @@ void Tracker::predict(size_t frames) {
       track.state[1].v = static_cast<double>(track.moved.y) / static_cast<double>(frames);
       track.moved = {};
     }
-    for (Coordinate& one : track.state) one.predict(static_cast<double>(frames), height);
+    for (Coordinate& coordinate : track.state)
+      coordinate.predict(static_cast<double>(frames), height);
     track.missed += frames;
   }
 }
 
-void Tracker::begin(const Detection& one) {
-  const bool sure = one.score >= options_.sure_score;
-  Tracked track{.id = next_++, .last = one, .hits = sure ? options_.confirmations : 1};
-  const auto at = measured(one.box);
+void Tracker::begin(const Detection& detection) {
+  const bool sure = detection.score >= options_.sure_score;
+  Tracked track{.id = next_++, .last = detection, .hits = sure ? options_.confirmations : 1};
+  const auto at = measured(detection.box);
   const double height = std::max(at[3], 1.0);
   for (size_t i = 0; i < at.size(); ++i) {
     track.state[i] = {.x = at[i],
@@ -78,22 +79,22 @@ void Tracker::begin(const Detection& one) {
   tracks_.push_back(track);
 }
 
-void Tracker::correct(Tracked& track, const Detection& one) {
-  const auto at = measured(one.box);
+void Tracker::correct(Tracked& track, const Detection& detection) {
+  const auto at = measured(detection.box);
   const double height = std::max(track.state[3].x, 1.0);
   for (size_t i = 0; i < at.size(); ++i) track.state[i].correct(at[i], height);
-  track.last = one;
+  track.last = detection;
   track.missed = 0;
   ++track.hits;
 }
 
-void Tracker::match(const std::vector<Detection>& found, std::vector<bool>& used, bool high) {
+void Tracker::match(const std::vector<Detection>& detections, std::vector<bool>& used, bool high) {
   std::vector<size_t> rows, columns;
   for (size_t t = 0; t < tracks_.size(); ++t) {
     if (tracks_[t].missed > 0) rows.push_back(t);
   }
-  for (size_t d = 0; d < found.size(); ++d) {
-    const float score = found[d].score;
+  for (size_t d = 0; d < detections.size(); ++d) {
+    const float score = detections[d].score;
     const bool wanted = high ? score >= options_.high_score
                              : score >= options_.low_score && score < options_.high_score;
     if (!used[d] && wanted) columns.push_back(d);
@@ -104,8 +105,8 @@ void Tracker::match(const std::vector<Detection>& found, std::vector<bool>& used
     const bool plain = options_.association == Association::kPlain;
     const Box box = plain ? tracks_[t].last.box : tracks_[t].box();
     for (const size_t d : columns) {
-      const bool same = found[d].label == tracks_[t].last.label;
-      costs.values.push_back(same ? 1 - detect::overlap(box, found[d].box) : kNever);
+      const bool same = detections[d].label == tracks_[t].last.label;
+      costs.values.push_back(same ? 1 - detect::overlap(box, detections[d].box) : kNever);
     }
   }
   const float least = high ? options_.least_overlap : options_.least_overlap_low;
@@ -113,24 +114,24 @@ void Tracker::match(const std::vector<Detection>& found, std::vector<bool>& used
   for (size_t r = 0; r < rows.size(); ++r) {
     if (column_of[r] == kUnassigned) continue;
     const size_t d = columns[column_of[r]];
-    correct(tracks_[rows[r]], found[d]);
+    correct(tracks_[rows[r]], detections[d]);
     used[d] = true;
   }
 }
 
-std::vector<Track> Tracker::update(const std::vector<Detection>& found, size_t frames,
+std::vector<Track> Tracker::update(const std::vector<Detection>& detections, size_t frames,
                                    size_t coast) {
   predict(frames);
-  std::vector<bool> used(found.size(), false);
-  match(found, used, /*high=*/true);
-  if (options_.association == Association::kTwoScores) match(found, used, /*high=*/false);
+  std::vector<bool> used(detections.size(), false);
+  match(detections, used, /*high=*/true);
+  if (options_.association == Association::kTwoScores) match(detections, used, /*high=*/false);
   // A track that was never confirmed was a mistake of the detector.
   std::erase_if(tracks_, [&](const Tracked& track) {
     return track.missed > options_.max_missed ||
            (track.missed > 0 && track.hits < options_.confirmations);
   });
-  for (size_t d = 0; d < found.size(); ++d) {
-    if (!used[d] && found[d].score >= options_.begin_score) begin(found[d]);
+  for (size_t d = 0; d < detections.size(); ++d) {
+    if (!used[d] && detections[d].score >= options_.begin_score) begin(detections[d]);
   }
   std::vector<Track> shown;
   for (const Tracked& track : tracks_) {

@@ -61,7 +61,7 @@ class Tracker {
 
   // The next frame, `frames` after the one before. Returns the objects in it, by id: those that
   // were seen, and confirmed ones that were seen in one of the last `coast` frames.
-  std::vector<Track> update(const std::vector<detect::Detection>& found, size_t frames = 1,
+  std::vector<Track> update(const std::vector<detect::Detection>& detections, size_t frames = 1,
                             size_t coast = 0);
 
   // A frame without detections, `frames` after the one before: what was seen in the last update
@@ -95,8 +95,8 @@ class Tracker {
   };
 
   void predict(size_t frames);
-  void match(const std::vector<detect::Detection>& found, std::vector<bool>& used, bool high);
-  void begin(const detect::Detection& one);
+  void match(const std::vector<detect::Detection>& detections, std::vector<bool>& used, bool high);
+  void begin(const detect::Detection& detection);
   void correct(Tracked& track, const detect::Detection& one);
 
   TrackerOptions options_;

@@ -11,8 +11,6 @@
 #include "shoal/engine/device/device.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"
-#include "shoal/video/windows/sliding_window.h"
-#include "shoal/video/windows/temporal_pyramid.h"
 #include "shoal/video/windows/window_runner.h"
 
 namespace shoal::windows {
@@ -176,11 +174,12 @@ TEST(WindowRunner, GivesWhatAWholeWindowGives) {
     }
     take(runner.finish());
     std::vector<int64_t> tags;
-    for (const WindowAnswer& one : answers) {
-      tags.push_back(one.last);
+    for (const WindowAnswer& window_answer : answers) {
+      tags.push_back(window_answer.last);
       // From the frames of the window alone.
       std::vector<Tensor> items;
-      for (size_t i = size_t(one.last) + 1 - kSize; i <= size_t(one.last); ++i) {
+      for (size_t i = size_t(window_answer.last) + 1 - kSize; i <= size_t(window_answer.last);
+           ++i) {
         items.push_back(*features_of(features, frames[i]));
       }
       const std::vector<float> maxima = temporal_pyramid(items);
@@ -188,7 +187,7 @@ TEST(WindowRunner, GivesWhatAWholeWindowGives) {
       std::ranges::copy(maxima, input.data<float>().begin());
       const Tensor want = *features_of(head, input);
       for (size_t k = 0; k < 3; ++k) {
-        EXPECT_NEAR(one.scores.data<float>()[k], want.data<float>()[k], 1e-4);
+        EXPECT_NEAR(window_answer.scores.data<float>()[k], want.data<float>()[k], 1e-4);
       }
     }
     EXPECT_EQ(tags, (std::vector<int64_t>{14, 15, 16, 32, 33, 34, 35, 36, 37, 38, 39}));

@@ -91,7 +91,7 @@ std::optional<Work> make_chain(const NodeSpec& spec) {
   return elementwise_work(spec, "chain", spec.inputs.size(), body);
 }
 
-// From f32 to bf16 and back: training keeps activations so (train/step/graph/store_bf16.h).
+// From f32 to bf16 and back: training keeps activations so (train/step/graph/activation_memory.h).
 std::optional<Work> make_cast(const NodeSpec& spec) {
   const bool narrows = spec.outputs[0].dtype == DType::kBF16;
   if (narrows == (spec.inputs[0].type.dtype == DType::kBF16) || !spec.device.stores_halves ||

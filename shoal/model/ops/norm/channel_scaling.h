@@ -16,7 +16,7 @@ struct ChannelScaling {
 
 // What a BatchNormalization in inference does to its first input, or a Conv of one weight per
 // channel, as which int8 writes norms that stand alone
-// (shrink/compress/quantization/norms_as_products.h). Channels are on axis 1. Nothing for other
+// (shrink/compress/quantization/quantize.cc). Channels are on axis 1. Nothing for other
 // nodes, and where parameters are not constant.
 std::optional<ChannelScaling> channel_scaling_of(const Node& node, std::span<const Operand> inputs);
 

@@ -29,9 +29,9 @@ std::string_view name_of(RangeRule rule) {
 }
 
 std::optional<RangeRule> find_range_rule(std::string_view name) {
-  const auto found = std::ranges::find(
+  const auto position = std::ranges::find(
       kNames, name, [](const auto& entry) { return std::string_view(entry.second); });
-  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+  return position == kNames.end() ? std::nullopt : std::optional(position->first);
 }
 
 // Doubles the range until it holds `magnitude`. Doubling makes one bin of two, so that no element

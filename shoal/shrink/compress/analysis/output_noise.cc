@@ -65,18 +65,18 @@ double OutputNoise::value() const {
   return most;
 }
 
-Result<NoiseJudge> NoiseJudge::start(const Graph& network, Device& device,
+Result<NoiseMeter> NoiseMeter::start(const Graph& network, Device& device,
                                      std::vector<std::vector<Tensor>> examples) {
-  NoiseJudge judge(device, std::move(examples));
+  NoiseMeter meter(device, std::move(examples));
   SHOAL_ASSIGN(const std::unique_ptr<Executable> executable, compile(device, network));
-  for (const std::vector<Tensor>& inputs : judge.examples_) {
-    std::vector<Tensor>& outputs = judge.wanted_.emplace_back(network.outputs().size());
+  for (const std::vector<Tensor>& inputs : meter.examples_) {
+    std::vector<Tensor>& outputs = meter.wanted_.emplace_back(network.outputs().size());
     SHOAL_TRY(executable->run(inputs, outputs, {}));
   }
-  return judge;
+  return meter;
 }
 
-Result<double> NoiseJudge::noise(const Graph& network) const {
+Result<double> NoiseMeter::noise(const Graph& network) const {
   SHOAL_ASSIGN(const std::unique_ptr<Executable> executable, compile(*device_, network));
   OutputNoise noise;
   std::vector<Tensor> outputs(network.outputs().size());

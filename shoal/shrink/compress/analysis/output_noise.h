@@ -46,18 +46,18 @@ class OutputNoise {
 };
 
 // Compares networks with one, on the same inputs. Not thread-safe.
-class NoiseJudge {
+class NoiseMeter {
  public:
   // Runs the network on each of `examples`, the inputs in its order. Fails as passes and the device
-  // do. REQUIRES: `device` outlives the judge.
-  static Result<NoiseJudge> start(const Graph& network, Device& device,
+  // do. REQUIRES: `device` outlives the meter.
+  static Result<NoiseMeter> start(const Graph& network, Device& device,
                                   std::vector<std::vector<Tensor>> examples);
 
   // Fails as start() does. REQUIRES: the network has the same inputs and outputs.
   Result<double> noise(const Graph& network) const;
 
  private:
-  NoiseJudge(Device& device, std::vector<std::vector<Tensor>> examples)
+  NoiseMeter(Device& device, std::vector<std::vector<Tensor>> examples)
       : device_(&device), examples_(std::move(examples)) {}
 
   Device* device_;

@@ -54,20 +54,20 @@ TEST(OutputNoise, IsWholeForNonsense) {
   EXPECT_EQ(noise_of(same, wanted), 1);
 }
 
-TEST(NoiseJudge, ComparesNetworksOnTheSameExamples) {
+TEST(NoiseMeter, ComparesNetworksOnTheSameExamples) {
   const auto network = [](const char* w) {
     return *parse_text(
         std::string("input x f32[1,2]\nconst w f32[2,2] = ") + w + "\ny = MatMul(x, w)\noutput y\n",
         ops::find);
   };
   const auto device = make_reference_device();
-  const auto judge = NoiseJudge::start(
+  const auto meter = NoiseMeter::start(
       network("[1,0,0,1]"), *device,
       {{Tensor::of<float>({1, 2}, {1, 3})}, {Tensor::of<float>({1, 2}, {-1, -3})}});
-  ASSERT_TRUE(judge.ok());
-  EXPECT_EQ(*judge->noise(network("[1,0,0,1]")), 0);
-  const double little = *judge->noise(network("[1.01,0,0,1]"));
-  const double much = *judge->noise(network("[1.1,0,0,1]"));
+  ASSERT_TRUE(meter.ok());
+  EXPECT_EQ(*meter->noise(network("[1,0,0,1]")), 0);
+  const double little = *meter->noise(network("[1.01,0,0,1]"));
+  const double much = *meter->noise(network("[1.1,0,0,1]"));
   EXPECT_GT(little, 0);
   EXPECT_GT(much, 10 * little);
 }

@@ -1,5 +1,8 @@
 #include "shoal/shrink/compress/analysis/product.h"
 
+#include <algorithm>
+
+#include "shoal/model/graph/parameter.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/use_defs.h"
 
@@ -42,6 +45,36 @@ std::optional<WeightedProduct> product_of(const Graph& graph, const Node& node) 
     if (product.bias == nullptr || product.bias->shape() != per_channel) return std::nullopt;
   }
   return product;
+}
+
+std::vector<bool> learned_values(const Graph& graph) {
+  std::vector<bool> learned(graph.value_count());
+  for (const Node& node : graph.nodes()) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (is_parameter(graph, node, i)) learned[static_cast<size_t>(node.inputs[i])] = true;
+    }
+  }
+  return learned;
+}
+
+const Node* quantised_node(const Graph& graph) {
+  const auto is_byte = [&](ValueId id) {
+    const DType dtype = graph[id].type.dtype;
+    return dtype == DType::kI8 || dtype == DType::kU8;
+  };
+  const auto is_byte_constant = [&](ValueId id) {
+    return id != kNoValue && graph[id].constant && is_byte(id);
+  };
+  const auto is_real = [&](ValueId id) {
+    return id != kNoValue && Floats::contains(graph[id].type.dtype);
+  };
+  for (const Node& node : graph.nodes()) {
+    if (std::ranges::any_of(node.inputs, is_byte_constant) ||
+        (std::ranges::any_of(node.inputs, is_real) && is_byte(node.outputs[0]))) {
+      return &node;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace shoal::compress

@@ -1,7 +1,9 @@
-// Products with constant weights, which are worth compressing.
+// What compression asks about nodes and values: products with constant weights, values that
+// training learns, bytes.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "shoal/model/graph/graph.h"
 
@@ -15,5 +17,12 @@ struct WeightedProduct {
 
 // Nothing if the node is no Conv, Gemm or MatMul, or one that integers cannot stand for.
 std::optional<WeightedProduct> product_of(const Graph& graph, const Node& node);
+
+// Per value, whether it is a parameter of a node (model/graph/parameter.h). Pure.
+std::vector<bool> learned_values(const Graph& graph);
+
+// The first node that reads a constant of bytes or makes bytes from reals; null where there is
+// none. An image of bytes is neither. Valid as long as the graph.
+const Node* quantised_node(const Graph& graph);
 
 }  // namespace shoal::compress

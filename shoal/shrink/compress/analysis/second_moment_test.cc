@@ -1,9 +1,9 @@
-#include "shoal/shrink/compress/analysis/second_moment.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "shoal/shrink/compress/factors/low_rank.h"
 
 namespace shoal::compress {
 namespace {

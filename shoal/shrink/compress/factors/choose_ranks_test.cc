@@ -1,9 +1,9 @@
-#include "shoal/shrink/compress/factors/choose_ranks.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
+
+#include "shoal/shrink/compress/factors/rank_front.h"
 
 namespace shoal::compress {
 namespace {

@@ -1,5 +1,3 @@
-#include "shoal/shrink/compress/factors/evbmf.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "shoal/base/math/matrix.h"
 #include "shoal/base/math/random_matrix_testing.h"
+#include "shoal/shrink/compress/factors/low_rank.h"
 
 namespace shoal::compress {
 namespace {

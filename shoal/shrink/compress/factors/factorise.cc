@@ -3,20 +3,37 @@
 //   1. The second moment of its inputs is seen on examples, and weighs its weights' errors.
 //   2. The method gives a front of ranks: each costs more work than the one before and loses less.
 //   3. Of it, the first is found that keeps the output's error on other examples within the bound,
-//      by a search that begins at the ranks that stand out of the weights' noise (evbmf.h). Where
-//      a speed is wanted, it is the last that is so fast.
+//      by a search that begins at the ranks that stand out of the weights' noise (low_rank.h).
+//      Where a speed is wanted, it is the last that is so fast.
 //   4. The device decides: that one and the next two, which may be faster, because time is a
 //      staircase in the ranks, are timed in turns with the layer itself.
 #include "shoal/shrink/compress/factors/factorise.h"
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <map>
+#include <random>
+#include <utility>
 
-#include "shoal/shrink/compress/factors/factor_chain.h"
+#include "shoal/model/ops/ops.h"
+#include "shoal/shrink/compress/analysis/value_probe.h"
 #include "shoal/shrink/compress/quantization/quantize.h"
 
 namespace shoal::compress {
 namespace {
+
+constexpr int64_t kMostFeatures = 2048;  // a moment of 32 MB
+constexpr size_t kMostJudged = 8;
+
+// Gaussian: no direction is special, so that the error of an output is that of the weights.
+Tensor random_input(const TensorType& type) {
+  Tensor tensor(type);
+  std::mt19937 rng(1);
+  std::normal_distribution<float> normal;
+  for (float& x : tensor.data<float>()) x = normal(rng);
+  return tensor;
+}
 
 // Candidates that are timed besides the first that is accurate enough.
 constexpr size_t kNeighbours = 2;
@@ -43,8 +60,8 @@ class Choice {
  private:
   // The contender that candidate `index` is in the trial.
   Result<size_t> contender(size_t index) {
-    const auto found = entered_.find(index);
-    if (found != entered_.end()) return found->second;
+    const auto position = entered_.find(index);
+    if (position != entered_.end()) return position->second;
     SHOAL_ASSIGN(const std::vector<Factor> factors, factors_.at(factors_.candidates[index].ranks));
     SHOAL_ASSIGN(const Graph graph, layer_graph(graph_, node_, factors));
     SHOAL_ASSIGN(const size_t number, trial_.enter(graph));
@@ -191,7 +208,107 @@ class Factoriser {
   Factorised result_;
 };
 
+Status refusal(const char* why) { return Status(Code::kUnsupported, why); }
+
 }  // namespace
+
+Stopwatch wall_clock() {
+  return [](Executable& executable, std::span<const Tensor> inputs) -> Result<double> {
+    using Clock = std::chrono::steady_clock;
+    std::vector<Tensor> outputs(executable.graph().outputs().size());
+    const auto begin = Clock::now();
+    SHOAL_TRY(executable.run(inputs, outputs, {}));
+    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  };
+}
+
+bool is_faster(const Contest& contest, size_t number) {
+  constexpr double kClearly = 1.2;
+  const double before = contest.least(0), after = contest.least(number);
+  return contest.winner() != 0 && before > (contest.is_believed() ? 1 : kClearly) * after;
+}
+
+Result<LayerTrial> LayerTrial::start(Device& device, const Graph& layer, std::vector<Tensor> inputs,
+                                     Stopwatch stopwatch) {
+  SHOAL_CHECK(!inputs.empty());
+  LayerTrial trial(device, std::move(inputs), std::move(stopwatch));
+  SHOAL_ASSIGN(const size_t itself, trial.enter(layer));
+  for (const Tensor& input : trial.inputs_) {
+    SHOAL_ASSIGN(Tensor wanted, trial.output(itself, input));
+    trial.wanted_.push_back(std::move(wanted));
+  }
+  return trial;
+}
+
+Result<size_t> LayerTrial::enter(const Graph& graph) {
+  SHOAL_ASSIGN(std::unique_ptr<Executable> executable, device_->compile(graph));
+  contenders_.push_back(std::move(executable));
+  return contenders_.size() - 1;
+}
+
+Result<Tensor> LayerTrial::output(size_t contender, const Tensor& input) {
+  std::vector<Tensor> outputs(1);
+  SHOAL_TRY(contenders_[contender]->run(std::span(&input, 1), outputs, {}));
+  return std::move(outputs[0]);
+}
+
+Result<double> LayerTrial::error(size_t contender) {
+  double difference = 0, all = 0;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    SHOAL_ASSIGN(const Tensor tensor, output(contender, inputs_[i]));
+    const std::span<const float> got = tensor.data<float>(), want = wanted_[i].data<float>();
+    for (size_t k = 0; k < want.size(); ++k) {
+      const double y = want[k], d = y - got[k];
+      difference += d * d;
+      all += y * y;
+    }
+  }
+  if (difference == 0) return 0.0;
+  return all > 0 ? difference / all : std::numeric_limits<double>::infinity();
+}
+
+Result<Contest> LayerTrial::race(std::span<const size_t> contenders) {
+  Contest contest(contenders.size() + 1);
+  while (const auto next = contest.next()) {
+    Executable& executable = *contenders_[*next == 0 ? 0 : contenders[*next - 1]];
+    SHOAL_ASSIGN(const double microseconds, stopwatch_(executable, std::span(&inputs_[0], 1)));
+    contest.add(*next, microseconds);
+  }
+  return contest;
+}
+
+Result<std::vector<LayerInputs>> inputs_of(const Graph& graph, std::span<const LayerPlace> layers,
+                                           const Context& context) {
+  std::vector<LayerInputs> inputs(layers.size());
+  std::vector<ValueId> values;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    values.push_back(layers[i].node->inputs[0]);
+    const TensorType& type = graph[values[i]].type;
+    const int64_t features = type.shape[layers[i].axis];
+    const size_t count = context.examples.count;
+    if (count == 0) inputs[i].judged.push_back(random_input(type));
+    if (count > 0 && features <= kMostFeatures) {
+      inputs[i].moment.emplace(static_cast<size_t>(features));
+    }
+  }
+  if (context.examples.count == 0 || layers.empty()) return inputs;
+
+  SHOAL_ASSIGN(ValueProbe probe, ValueProbe::create(graph, std::move(values), context.device));
+  const size_t count = context.examples.count;
+  const size_t judged = std::clamp<size_t>(count / 4, 1, kMostJudged);
+  for (size_t example = 0; example < count; ++example) {
+    if (context.progress) context.progress(example);
+    SHOAL_ASSIGN(const std::vector<Tensor> tensors, context.examples.at(example));
+    SHOAL_TRY(probe.run(tensors));
+    const bool is_judged = example >= count - judged;
+    for (size_t i = 0; i < layers.size(); ++i) {
+      if (is_judged) inputs[i].judged.push_back(probe.seen(i).clone());
+      const bool counts = !is_judged || count == 1;
+      if (counts && inputs[i].moment) inputs[i].moment->add(probe.seen(i), layers[i].axis);
+    }
+  }
+  return inputs;
+}
 
 Result<Factorised> factorise(const Graph& graph, const Context& context,
                              const Factorisation& factorisation, const FactoriseOptions& options) {
@@ -210,6 +327,54 @@ Result<Compressed> factorised(const Graph& graph, const Context& context,
   const LayerReport& first = result.layers[0];
   return refusal("none of " + std::to_string(products) + " products was replaced; " +
                  std::string(first.refused.at(first.place).message()));
+}
+
+bool is_product(const Node& node) {
+  return node.op == &ops::conv || node.op == &ops::gemm || node.op == &ops::mat_mul;
+}
+
+Status accepts(const Factorisation& factorisation, const Graph& graph, const passes::UseDefs& uses,
+               const Node& node) {
+  if (!is_product(node)) return refusal("it is no product");
+  const std::optional<WeightedProduct> product = product_of(graph, node);
+  if (!product) return refusal("it is no plain product with constant f32 weights");
+  if (product->weights->count() == 0 || graph[node.outputs[0]].type.shape.count() == 0) {
+    return refusal("it has no elements");
+  }
+  if (uses.only_reader(node.inputs[1]) == nullptr) return refusal("its weights are shared");
+  return factorisation.accepts(node, *product);
+}
+
+size_t feature_axis(const Graph& graph, const Node& node) {
+  return node.op == &ops::conv ? 1 : graph[node.inputs[0]].type.shape.rank() - 1;
+}
+
+Factor factor_of(const Graph& graph, const Node& node) {
+  return {node.op, *graph[node.inputs[1]].constant, node.attributes};
+}
+
+Result<Graph> layer_graph(const Graph& graph, const Node& node, std::span<const Factor> factors) {
+  Graph layer;
+  ValueId value = layer.add_input("x", graph[node.inputs[0]].type);
+  for (const Factor& factor : factors) {
+    const ValueId weights = layer.add_constant("w", factor.weights);
+    SHOAL_ASSIGN(value, layer.add(*factor.op, {value, weights}, factor.attributes));
+  }
+  layer.mark_output(value);
+  return layer;
+}
+
+Status replace(passes::Rewriter& rewriter, const Node& node, const std::vector<Factor>& factors) {
+  ValueId value = rewriter.map(node.inputs[0]);
+  for (size_t i = 0; i + 1 < factors.size(); ++i) {
+    const ValueId weights = rewriter.add_constant(node, "factor", factors[i].weights);
+    SHOAL_ASSIGN(value, rewriter.to().add(*factors[i].op, {value, weights}, factors[i].attributes));
+  }
+  const Factor& last = factors.back();
+  std::vector<ValueId> inputs{value, rewriter.add_constant(node, "factor", last.weights)};
+  if (node.inputs.size() > 2) inputs.push_back(rewriter.map(node.inputs[2]));
+  if (rewriter.substitute(node, *last.op, std::move(inputs), last.attributes)) return {};
+  return Status(Code::kInternal, "a factor was refused").at(place_of(rewriter.from(), node));
 }
 
 }  // namespace shoal::compress

@@ -3,17 +3,87 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "shoal/base/timing/contest.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/passes/rewriter.h"
+#include "shoal/model/passes/use_defs.h"
 #include "shoal/shrink/compress/analysis/product.h"
-#include "shoal/shrink/compress/factors/layer_inputs.h"
-#include "shoal/shrink/compress/factors/layer_trial.h"
+#include "shoal/shrink/compress/factors/low_rank.h"
 #include "shoal/shrink/compress/factors/rank_front.h"
 #include "shoal/shrink/compress/methods/methods.h"
 
 namespace shoal::compress {
+
+// LayerTrial: a layer and what might stand for it, computed from the same inputs on one device and
+// timed in turns.
+
+// Runs once and says how many microseconds that took. Fails as the run does.
+using Stopwatch =
+    std::function<Result<double>(Executable& executable, std::span<const Tensor> inputs)>;
+
+// The time that passes.
+Stopwatch wall_clock();
+
+// Whether contender `number` of a race is to replace the layer, which is contender 0: it must have
+// been faster, and clearly so where a busy machine left the times in doubt.
+bool is_faster(const Contest& contest, size_t number);
+
+// Contender 0 is the layer, the next ones are those that enter. Not thread-safe.
+class LayerTrial {
+ public:
+  // `layer` has one input and one output, both f32; it is run on each of `inputs`. Fails as the
+  // device does. REQUIRES: `device` outlives the trial; there are inputs, of the layer's type.
+  static Result<LayerTrial> start(Device& device, const Graph& layer, std::vector<Tensor> inputs,
+                                  Stopwatch stopwatch);
+
+  // The number of a further contender. Fails as the device does. REQUIRES: the graph has the
+  // layer's input and output types.
+  Result<size_t> enter(const Graph& graph);
+
+  // ||y - ŷ||² / ||y||² over all inputs, where y is the layer's output and ŷ the contender's; zero
+  // if both are zero. Fails as the device does.
+  Result<double> error(size_t contender);
+
+  // The layer against these, as contenders 1, 2, ... of the contest. Fails as the stopwatch does.
+  Result<Contest> race(std::span<const size_t> contenders);
+
+ private:
+  LayerTrial(Device& device, std::vector<Tensor> inputs, Stopwatch stopwatch)
+      : device_(&device), inputs_(std::move(inputs)), stopwatch_(std::move(stopwatch)) {}
+  Result<Tensor> output(size_t contender, const Tensor& input);
+
+  Device* device_;
+  std::vector<Tensor> inputs_;
+  std::vector<Tensor> wanted_;  // the layer's outputs
+  Stopwatch stopwatch_;
+  std::vector<std::unique_ptr<Executable>> contenders_;
+};
+
+// A layer: a node, and the axis of its input 0 along which its features lie.
+struct LayerPlace {
+  const Node* node = nullptr;
+  size_t axis = 0;
+};
+
+// The inputs of one layer.
+struct LayerInputs {
+  // Nothing if there are no examples, or too many features for a matrix of their products.
+  std::optional<SecondMoment> moment;
+  // Some inputs to judge by. They are no part of the moment if there are several examples: what was
+  // fitted to them would look better than it is. Without examples, one that is random.
+  std::vector<Tensor> judged;
+};
+
+// Runs the graph on the examples of the context; needs up to 32 MB for each layer, and the judged
+// inputs. Fails as the examples and the device do. REQUIRES: nodes are of the graph, and read f32.
+Result<std::vector<LayerInputs>> inputs_of(const Graph& graph, std::span<const LayerPlace> layers,
+                                           const Context& context);
 
 // One of the products that stand for a layer. It reads the product before it, or the layer's input.
 struct Factor {
@@ -47,8 +117,8 @@ struct FactoriseOptions {
   // The most that a layer's output may change: ||Wx - Ŵx||² / ||Wx||² over inputs x that the choice
   // of Ŵ did not see. The ranks are the least that keep to it.
   double error = 0.01;
-  // If given, `error` does not count: the ranks are the largest with which a layer is so many times
-  // as fast.
+  // If given, `error` does not count: the ranks are the largest with which a layer is this many
+  // times as fast.
   std::optional<double> speed_up = {};
   size_t block = 16;  // of channels, as the device computes them
   Stopwatch stopwatch = wall_clock();
@@ -80,5 +150,25 @@ Result<Factorised> factorise(const Graph& graph, const Context& context,
 // The same as a method gives it: fails with kUnsupported if nothing was replaced, and says why.
 Result<Compressed> factorised(const Graph& graph, const Context& context,
                               const Factorisation& factorisation);
+
+// Whether it is a Conv, Gemm or MatMul.
+bool is_product(const Node& node);
+
+// Why this node stays as it is; OK if the method can take it apart. `uses` are those of the graph.
+Status accepts(const Factorisation& factorisation, const Graph& graph, const passes::UseDefs& uses,
+               const Node& node);
+
+// Channels of an image, or columns of a matrix. REQUIRES: the node is a product.
+size_t feature_axis(const Graph& graph, const Node& node);
+
+// The layer as its own only factor. REQUIRES: its weights are constant.
+Factor factor_of(const Graph& graph, const Node& node);
+
+// The chain alone, on the layer's input; without the bias, which is no part of the error.
+Result<Graph> layer_graph(const Graph& graph, const Node& node, std::span<const Factor> factors);
+
+// Puts the chain in the place of the node; the output keeps its name. Fails with kInternal where
+// the factors are not those of the node. REQUIRES: there are factors.
+Status replace(passes::Rewriter& rewriter, const Node& node, const std::vector<Factor>& factors);
 
 }  // namespace shoal::compress

@@ -1,9 +1,8 @@
-#include "shoal/shrink/compress/factors/layer_inputs.h"
-
 #include <gtest/gtest.h>
 
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"
+#include "shoal/shrink/compress/factors/factorise.h"
 
 namespace shoal::compress {
 namespace {

@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "shoal/shrink/compress/factors/factor_chain.h"
 #include "shoal/shrink/compress/quantization/quantize.h"
 
 namespace shoal::compress {
@@ -62,14 +61,15 @@ Status LayersApart::take_apart(const Node& node, LayerInputs inputs,
 
 Result<std::vector<Contest>> LayersApart::race(size_t layer, std::span<const Ranks> ranks,
                                                Device& device, const Stopwatch& stopwatch) const {
-  const LayerApart& one = layers_[layer];
-  SHOAL_ASSIGN(const Graph alone,
-               layer_graph(*graph_, *one.node, std::vector{factor_of(*graph_, *one.node)}));
-  SHOAL_ASSIGN(LayerTrial trial, LayerTrial::start(device, alone, {one.inputs[0]}, stopwatch));
+  const LayerApart& layer_apart = layers_[layer];
+  SHOAL_ASSIGN(const Graph alone, layer_graph(*graph_, *layer_apart.node,
+                                              std::vector{factor_of(*graph_, *layer_apart.node)}));
+  SHOAL_ASSIGN(LayerTrial trial,
+               LayerTrial::start(device, alone, {layer_apart.inputs[0]}, stopwatch));
   std::vector<Contest> contests;
   for (const Ranks& candidate : ranks) {
-    SHOAL_ASSIGN(const std::vector<Factor> factors, one.factors.at(candidate));
-    SHOAL_ASSIGN(const Graph chain, layer_graph(*graph_, *one.node, factors));
+    SHOAL_ASSIGN(const std::vector<Factor> factors, layer_apart.factors.at(candidate));
+    SHOAL_ASSIGN(const Graph chain, layer_graph(*graph_, *layer_apart.node, factors));
     SHOAL_ASSIGN(const size_t contender, trial.enter(chain));
     SHOAL_ASSIGN(Contest contest, trial.race(std::vector{contender}));
     contests.push_back(std::move(contest));
@@ -92,11 +92,11 @@ Result<Graph> with_factors(const Graph& graph, const FactorsByLayer& factors) {
   passes::Rewriter rewriter(prepared);
   size_t replaced = 0;
   for (const Node& node : prepared.nodes()) {
-    const auto found =
+    const auto position =
         is_product(node) ? factors.find(prepared[node.outputs[0]].name) : factors.end();
-    replaced += found == factors.end() ? 0 : 1;
-    SHOAL_TRY(found == factors.end() ? rewriter.copy(node)
-                                     : replace(rewriter, node, found->second));
+    replaced += position == factors.end() ? 0 : 1;
+    SHOAL_TRY(position == factors.end() ? rewriter.copy(node)
+                                        : replace(rewriter, node, position->second));
   }
   if (replaced < factors.size()) return invalid("the graph has not all layers that have factors");
   SHOAL_ASSIGN(Graph result, rewriter.finish());

@@ -1,6 +1,6 @@
-// LayersApart: the layers of a network that a method takes apart (factorise.h), before anybody has
-// chosen their ranks. factorise() chooses for each layer by itself; a target for the whole network
-// chooses for all of them together (choose_ranks.h).
+// LayersApart: the layers of a network that a method takes apart (factorise.h), before their
+// ranks are chosen. factorise() chooses for each layer by itself; a target for the whole network
+// chooses for all of them together (rank_front.h).
 #pragma once
 
 #include <map>

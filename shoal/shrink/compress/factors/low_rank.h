@@ -1,16 +1,49 @@
 // Factors of weights: a matrix as a product of two, the filters of a convolution as three smaller
 // convolutions. Pure algebra, which knows no graph. Both are the best of their rank for inputs with
-// the second moment that `whitening` stands for (second_moment.h), the second nearly; without it,
+// the second moment that `whitening` stands for, the second nearly; without it,
 // for inputs that take all directions alike.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "shoal/base/math/matrix.h"
-#include "shoal/shrink/compress/analysis/second_moment.h"
+#include "shoal/model/tensor/tensor.h"
 
 namespace shoal::compress {
+
+// SecondMoment: which directions the inputs of a layer take. An error D of the weights changes the
+// outputs by D x, on average over the inputs by
+//
+//   E ||D x||² = trace(D C Dᵀ) = ||D C^½||²,   C = E[x xᵀ]
+//
+// so that weights W are best approximated by the best approximation of W C^½, times C^-½.
+
+// C^½ and C^-½.
+struct Whitening {
+  Matrix root;
+  Matrix inverse;
+};
+
+// The features are the channels of a convolution, or the columns of a product's input. A value.
+class SecondMoment {
+ public:
+  explicit SecondMoment(size_t features) : sum_(features, features) {}
+
+  // The inputs of one run, with the features along this axis. REQUIRES: f32, and as many features.
+  void add(const Tensor& x, size_t axis);
+
+  // A layer of n features has seen too little as long as it has seen few more than n inputs. C is
+  // therefore that of the inputs and of n more, which take all directions alike and are as large
+  // on average. Fails with kInvalidArgument if an input was not finite.
+  Result<Whitening> whitening() const;
+
+ private:
+  Matrix sum_;  // of x xᵀ
+  double count_ = 0;
+};
 
 // The singular value decomposition of a matrix W [m, n], cut at any rank. A value.
 class LowRank {
@@ -55,7 +88,7 @@ class Tucker2 {
     Matrix core;     // [n', c' taps]
     Matrix inputs;   // [c', C]
   };
-  // `steps` are those of the higher-order orthogonal iteration, each of which may only lessen the
+  // `steps` are those of the higher-order orthogonal iteration; each may only lessen the
   // error. Fails as eigen_basis() does. REQUIRES: 0 < outputs <= N, 0 < inputs <= C.
   Result<Factors> at(size_t outputs, size_t inputs, int steps) const;
 
@@ -71,5 +104,16 @@ class Tucker2 {
 Matrix swapped_modes(const Matrix& filters, size_t taps);
 // Applies `factor` [b', b] to the second axis of `filters` [a, b taps]: [a, b' taps].
 Matrix times_inputs(const Matrix& filters, const Matrix& factor, size_t taps);
+
+// The rank that empirical variational Bayesian matrix factorisation gives a rows x columns matrix
+// with these singular values, from 1 to their number. It is an estimate to start from: planted
+// ranks are found exactly up to a quarter of the rows at a signal three times the noise and up to
+// half of them at a hundred times, and larger ones come out too small. Without noise it is the
+// number of values that are not zero. Of a matrix whose elements have one sign it may be 1, because
+// the mean outweighs all the rest.
+//
+// REQUIRES: the values are finite, not negative and in descending order; there are as many as the
+// smaller of rows and columns, and at least one.
+size_t evbmf_rank(std::span<const double> singular_values, size_t rows, size_t columns);
 
 }  // namespace shoal::compress

@@ -5,6 +5,25 @@
 #include <tuple>
 
 namespace shoal::compress {
+namespace {
+
+// What a step saves: of each kind that is still too much, the share of the excess. Nothing if it
+// costs more of another kind, so that no step undoes one before it.
+double saved(const RankOption& from, const RankOption& to, std::span<const double> excess) {
+  double sum = 0;
+  for (size_t kind = 0; kind < excess.size(); ++kind) {
+    if (to.costs[kind] > from.costs[kind]) return 0;
+    if (excess[kind] > 0) sum += (from.costs[kind] - to.costs[kind]) / excess[kind];
+  }
+  return sum;
+}
+
+struct Step {
+  size_t layer = 0, option = 0;
+  double price = 0;  // what is lost for what is saved
+};
+
+}  // namespace
 
 std::vector<size_t> rank_grid(size_t full, size_t block) {
   SHOAL_CHECK(block > 0);
@@ -43,10 +62,10 @@ std::vector<Candidate> front(std::vector<Candidate> candidates, double macs) {
 
 size_t first_with(std::span<const Candidate> candidates, const Ranks& ranks) {
   SHOAL_CHECK(!candidates.empty());
-  const auto found = std::ranges::find_if(candidates, [&](const Candidate& candidate) {
+  const auto position = std::ranges::find_if(candidates, [&](const Candidate& candidate) {
     return candidate.ranks.outputs >= ranks.outputs && candidate.ranks.inputs >= ranks.inputs;
   });
-  return std::min(static_cast<size_t>(found - candidates.begin()), candidates.size() - 1);
+  return std::min(static_cast<size_t>(position - candidates.begin()), candidates.size() - 1);
 }
 
 Result<size_t> first_index(size_t count, size_t start,
@@ -65,6 +84,33 @@ Result<size_t> first_index(size_t count, size_t start,
     }
   }
   return low;
+}
+
+std::optional<std::vector<size_t>> choose_ranks(std::span<const std::vector<RankOption>> layers,
+                                                std::span<const double> most) {
+  std::vector<size_t> chosen(layers.size(), 0);
+  while (true) {
+    std::vector<double> excess(most.size());
+    bool is_met = true;
+    for (size_t kind = 0; kind < most.size(); ++kind) {
+      excess[kind] = -most[kind];
+      for (size_t i = 0; i < layers.size(); ++i) excess[kind] += layers[i][chosen[i]].costs[kind];
+      is_met = is_met && excess[kind] <= 0;
+    }
+    if (is_met) return chosen;
+    std::optional<Step> best;
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const RankOption& now = layers[i][chosen[i]];
+      for (size_t option = 0; option < layers[i].size(); ++option) {
+        const double saving = saved(now, layers[i][option], excess);
+        if (!(saving > 0)) continue;
+        const double price = (layers[i][option].lost - now.lost) / saving;
+        if (!best || price < best->price) best = Step{i, option, price};
+      }
+    }
+    if (!best) return std::nullopt;
+    chosen[best->layer] = best->option;
+  }
 }
 
 }  // namespace shoal::compress

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "shoal/model/ops/ops.h"
-#include "shoal/shrink/compress/factors/evbmf.h"
 #include "shoal/shrink/compress/factors/factorise.h"
 #include "shoal/shrink/compress/factors/low_rank.h"
 #include "shoal/shrink/compress/methods/methods.h"

@@ -11,7 +11,6 @@
 #include <memory>
 
 #include "shoal/model/ops/ops.h"
-#include "shoal/shrink/compress/factors/evbmf.h"
 #include "shoal/shrink/compress/factors/factorise.h"
 #include "shoal/shrink/compress/factors/low_rank.h"
 #include "shoal/shrink/compress/methods/methods.h"
@@ -48,7 +47,7 @@ Status accepts(const Node& node, const WeightedProduct& product) {
   return {};
 }
 
-// Multiply-accumulates of a convolution: at so many positions of its input and output.
+// Multiply-accumulates of a convolution, by the positions of its input and output.
 struct Work {
   Filters filters;
   double input_positions = 0;

@@ -1,4 +1,4 @@
-// The method int8. Some of the examples show ranges and shifts of means, the others judge by how
+// The method int8. Some of the examples show ranges and shifts of means, the others evaluate by how
 // far the answers are from those of the network.
 #include "shoal/shrink/compress/methods/int8.h"
 
@@ -9,9 +9,8 @@
 
 #include "shoal/model/ops/ops.h"
 #include "shoal/shrink/compress/analysis/output_noise.h"
-#include "shoal/shrink/compress/quantization/mean_shift.h"
 #include "shoal/shrink/compress/quantization/quantize.h"
-#include "shoal/shrink/compress/quantization/real_products.h"
+#include "shoal/shrink/compress/quantization/rounding_errors.h"
 
 namespace shoal::compress {
 namespace {
@@ -21,51 +20,51 @@ constexpr size_t kMostShifting = 16;  // all of their values are in memory at on
 
 class Chooser {
  public:
-  Chooser(const Graph& graph, const Context& context, Calibration calibration, NoiseJudge judge)
+  Chooser(const Graph& graph, const Context& context, Calibration calibration, NoiseMeter meter)
       : graph_(graph),
         context_(context),
         calibration_(std::move(calibration)),
-        judge_(std::move(judge)) {}
+        meter_(std::move(meter)) {}
 
-  // `seen` examples are those that do not judge.
+  // `seen` examples are those that show ranges.
   Result<Int8Choice> choose(size_t seen) {
     SHOAL_TRY(choose_ranges());
     SHOAL_TRY(choose_products());
     if (context_.int8.correct_bias) SHOAL_TRY(correct_biases(seen));
-    Int8Choice choice{.values = rule_, .weights = how_.weights, .noise = noise_};
+    Int8Choice choice{.values = rule_, .weights = options_.weights, .noise = noise_};
     for (const auto& [id, range] : ranges_) choice.ranges[graph_[id].name] = range;
-    for (ValueId id : how_.real) choice.real.insert(graph_[id].name);
-    for (const auto& [id, shift] : how_.shifts) choice.shifts[graph_[id].name] = shift;
+    for (ValueId id : options_.real) choice.real.insert(graph_[id].name);
+    for (const auto& [id, shift] : options_.shifts) choice.shifts[graph_[id].name] = shift;
     return choice;
   }
 
  private:
-  Result<double> noise_of(const QuantizeOptions& how) const {
-    SHOAL_ASSIGN(const Graph graph, quantize(graph_, ranges_, how));
-    return judge_.noise(graph);
+  Result<double> noise_of(const QuantizeOptions& options) const {
+    SHOAL_ASSIGN(const Graph graph, quantize(graph_, ranges_, options));
+    return meter_.noise(graph);
   }
 
   // Takes these options if they make less noise.
-  Result<bool> try_out(QuantizeOptions how) {
-    SHOAL_ASSIGN(const double noise, noise_of(how));
+  Result<bool> try_out(QuantizeOptions options) {
+    SHOAL_ASSIGN(const double noise, noise_of(options));
     if (noise >= noise_) return false;
     noise_ = noise;
-    how_ = std::move(how);
+    options_ = std::move(options);
     return true;
   }
 
   // Of values first, then of weights, which hardly depend on it.
   Status choose_ranges() {
     if (const auto given = context_.int8.ranges) {
-      rule_ = how_.weights = *given;
+      rule_ = options_.weights = *given;
       ranges_ = calibration_.ranges(rule_);
-      SHOAL_ASSIGN(noise_, noise_of(how_));
+      SHOAL_ASSIGN(noise_, noise_of(options_));
       return {};
     }
     noise_ = 2;  // more than any
     for (RangeRule rule : kRangeRules) {
       Ranges before = std::exchange(ranges_, calibration_.ranges(rule));
-      SHOAL_ASSIGN(const bool better, try_out(how_));
+      SHOAL_ASSIGN(const bool better, try_out(options_));
       if (better) {
         rule_ = rule;
       } else {
@@ -81,10 +80,10 @@ class Chooser {
     const FallbackRule& rule = context_.int8.fallback;
     if (noise_ <= rule.most_noise || rule.most_work == 0) return {};
     SHOAL_ASSIGN(const std::vector<ProductNoise> noises,
-                 noises_alone(graph_, ranges_, how_.weights, judge_));
-    QuantizeOptions how = how_;
-    how.real = stay_real(noises, rule);
-    return try_out(std::move(how)).status();
+                 noises_alone(graph_, ranges_, options_.weights, meter_));
+    QuantizeOptions options = options_;
+    options.real = stay_real(noises, rule);
+    return try_out(std::move(options)).status();
   }
 
   Status correct_biases(size_t seen) {
@@ -94,19 +93,19 @@ class Chooser {
       SHOAL_ASSIGN(std::vector<Tensor> inputs, context_.examples.at(i * seen / count));
       examples.push_back(std::move(inputs));
     }
-    SHOAL_ASSIGN(const Graph graph, quantize(graph_, ranges_, how_));
-    QuantizeOptions how = how_;
-    SHOAL_ASSIGN(how.shifts, mean_shifts(graph_, graph, examples, context_.device));
-    return try_out(std::move(how)).status();
+    SHOAL_ASSIGN(const Graph graph, quantize(graph_, ranges_, options_));
+    QuantizeOptions options = options_;
+    SHOAL_ASSIGN(options.shifts, mean_shifts(graph_, graph, examples, context_.device));
+    return try_out(std::move(options)).status();
   }
 
   const Graph& graph_;
   const Context& context_;
   const Calibration calibration_;
-  const NoiseJudge judge_;
+  const NoiseMeter meter_;
   RangeRule rule_ = RangeRule::kMse;
   Ranges ranges_;
-  QuantizeOptions how_;
+  QuantizeOptions options_;
   double noise_ = 0;
 };
 
@@ -128,14 +127,14 @@ Result<Int8Choice> choose_int8(const Graph& network, const Context& context) {
   const size_t seen = std::max<size_t>(count - judging, 1);  // a single example does both
   SHOAL_ASSIGN(Calibration calibration, Calibration::start(prepared, context.device));
   SHOAL_TRY(calibration.observe({seen, context.examples.at}, context.progress));
-  std::vector<std::vector<Tensor>> judges;
+  std::vector<std::vector<Tensor>> held_out;
   for (size_t i = count - judging; i < count; ++i) {
     if (context.progress) context.progress(i);
     SHOAL_ASSIGN(std::vector<Tensor> inputs, context.examples.at(i));
-    judges.push_back(std::move(inputs));
+    held_out.push_back(std::move(inputs));
   }
-  SHOAL_ASSIGN(NoiseJudge judge, NoiseJudge::start(prepared, context.device, std::move(judges)));
-  return Chooser(prepared, context, std::move(calibration), std::move(judge)).choose(seen);
+  SHOAL_ASSIGN(NoiseMeter meter, NoiseMeter::start(prepared, context.device, std::move(held_out)));
+  return Chooser(prepared, context, std::move(calibration), std::move(meter)).choose(seen);
 }
 
 namespace {
@@ -143,7 +142,7 @@ namespace {
 Result<Graph> quantized_as(const Graph& network, const Int8Choice& choice, bool learns) {
   SHOAL_ASSIGN(const Graph prepared, prepare(network));
   Ranges ranges;
-  QuantizeOptions how{.weights = choice.weights, .learns = learns};
+  QuantizeOptions options{.weights = choice.weights, .learns = learns};
   for (size_t i = 0; i < prepared.value_count(); ++i) {
     const auto id = static_cast<ValueId>(i);
     const std::string& name = prepared[id].name;
@@ -151,11 +150,11 @@ Result<Graph> quantized_as(const Graph& network, const Int8Choice& choice, bool 
       ranges[id] = range->second;
     }
     if (const auto shift = choice.shifts.find(name); shift != choice.shifts.end() && !learns) {
-      how.shifts[id] = shift->second;
+      options.shifts[id] = shift->second;
     }
-    if (choice.real.contains(name)) how.real.insert(id);
+    if (choice.real.contains(name)) options.real.insert(id);
   }
-  return quantize(prepared, ranges, how);
+  return quantize(prepared, ranges, options);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "shoal/engine/device/device.h"
 #include "shoal/model/graph/graph.h"
 #include "shoal/shrink/compress/quantization/calibration.h"
-#include "shoal/shrink/compress/quantization/int8_options.h"
+#include "shoal/shrink/compress/quantization/quantize.h"
 #include "shoal/shrink/compress/units/importance.h"
 
 #pragma GCC visibility push(default)

@@ -1,10 +1,9 @@
-#include "shoal/shrink/compress/quantization/mean_shift.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "shoal/model/ops/ops.h"
+#include "shoal/shrink/compress/quantization/rounding_errors.h"
 #include "shoal/shrink/compress/units/compress_testing.h"
 
 namespace shoal::compress {

@@ -1,7 +1,7 @@
 // Affine quantisation of activations and symmetric quantisation of weights:
 //
 //   x ~ sx * (qx - zx)     qx in [0, 255],     sx = (high - low) / 255,  zx = round(-low / sx)
-//   w ~ sw[c] * qw         qw in [-127, 127],  sw[c] per output channel c (weight_scales.h)
+//   w ~ sw[c] * qw         qw in [-127, 127],  sw[c] per output channel c (scales.h)
 //   b ~ sx * sw[c] * qb    qb in i32
 //
 // so that sum(x * w) + b = sx * sw[c] * (sum((qx - zx) * qw) + qb): one integer sum and one factor
@@ -10,17 +10,17 @@
 #include "shoal/shrink/compress/quantization/quantize.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <optional>
 
 #include "shoal/model/ops/convert.h"
+#include "shoal/model/ops/norm/channel_scaling.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/passes/rewriter.h"
+#include "shoal/model/passes/use_defs.h"
 #include "shoal/shrink/compress/analysis/product.h"
-#include "shoal/shrink/compress/quantization/norms_as_products.h"
-#include "shoal/shrink/compress/quantization/shared_ranges.h"
-#include "shoal/shrink/compress/quantization/weight_scales.h"
+#include "shoal/shrink/compress/quantization/scales.h"
 
 namespace shoal::compress {
 namespace {
@@ -72,9 +72,9 @@ class Quantizer {
 
   // Lets all readers of the value read it rounded to a byte.
   Status round(ValueId id) {
-    const auto found = parameters_.find(id);
-    if (found == parameters_.end()) return {};
-    const auto [scale, zero_point] = found->second;
+    const auto position = parameters_.find(id);
+    if (position == parameters_.end()) return {};
+    const auto [scale, zero_point] = position->second;
     const ValueId s = to().add_constant(name(id, "scale"), Tensor::of<float>({}, {scale}));
     const ValueId z =
         to().add_constant(name(id, "zero_point"), Tensor::of<uint8_t>({}, {zero_point}));
@@ -173,6 +173,134 @@ class Quantizer {
   std::map<ValueId, Parameters> parameters_;
 };
 
+bool replace(const Graph& graph, passes::Rewriter& rewriter, const Node& node) {
+  if (node.op != &ops::batch_normalization) return false;
+  const TensorType& type = graph[node.inputs[0]].type;
+  const auto scaling = ops::channel_scaling_of(node, graph.operands(node.inputs));
+  if (!scaling || type.dtype != DType::kF32 || type.shape.rank() != 4) return false;
+  const int64_t channels = type.shape[1];
+  Tensor weights({DType::kF32, {channels, 1, 1, 1}}), bias({DType::kF32, {channels}});
+  const auto as_float = [](double x) { return static_cast<float>(x); };
+  std::ranges::transform(scaling->scale, weights.data<float>().begin(), as_float);
+  std::ranges::transform(scaling->shift, bias.data<float>().begin(), as_float);
+  const ValueId w = rewriter.add_constant(node, "weight", std::move(weights));
+  const ValueId b = rewriter.add_constant(node, "bias", std::move(bias));
+  return rewriter.substitute(node, ops::conv, {rewriter.map(node.inputs[0]), w, b},
+                             {{"group", channels}});
+}
+
+// The graph in which each BatchNormalization of images in f32, with constants and not in training,
+// is a Conv of one weight per channel. It costs a little more in floats, but bytes can go through
+// it: EtinyNet has one behind each ReLU. Fails as passes do.
+Result<Graph> norms_as_products(const Graph& graph) {
+  return passes::rewrite(graph, [&](passes::Rewriter& rewriter, const Node& node) {
+    return replace(graph, rewriter, node);
+  });
+}
+
+// The choice of values. Inputs and results of products come first; then, in one pass in topological
+// order, results of operators that read only such values and that engines compute on bytes, if a
+// product depends on them. So few values are converted between bytes and floats, and only where an
+// operator needs floats. Behind the last product nothing is worth rounding: YOLOX puts boxes and
+// probabilities into one tensor there.
+
+// Worth it where their inputs are bytes anyway: engines compute them on bytes, or by a table.
+bool carries_bytes(const Graph& graph, const Node& node) {
+  static constexpr std::array kOperators = {&ops::add,
+                                            &ops::average_pool,
+                                            &ops::clip,
+                                            &ops::concat,
+                                            &ops::global_average_pool,
+                                            &ops::hard_sigmoid,
+                                            &ops::hard_swish,
+                                            &ops::leaky_relu,
+                                            &ops::relu,
+                                            &ops::sigmoid,
+                                            &ops::swish};
+  return keeps_elements(graph, node) ||
+         (std::ranges::find(kOperators, node.op) != kOperators.end() && node.outputs.size() == 1);
+}
+
+class Selection {
+ public:
+  Selection(const Graph& graph, const Products& real) : graph_(graph), links_(graph) {
+    for (const Node& node : graph_.nodes()) {
+      if (!real.contains(node.outputs[0]) && product_of(graph_, node)) products_.push_back(&node);
+    }
+  }
+
+  std::vector<ValueId> select() {
+    for (const Node* product : products_) {
+      take(product->inputs[0]);
+      take(result_of(*product));
+    }
+    const std::vector<bool> needed = needed_by_products();
+    for (const Node& node : graph_.nodes()) {
+      const ValueId result = result_of(node);
+      if (needed[static_cast<size_t>(result)] && carries_bytes(graph_, node) && reads_taken(node)) {
+        take(result);
+      }
+    }
+    return {taken_.begin(), taken_.end()};
+  }
+
+ private:
+  // Per value: whether a product reads it, or something that is computed from it.
+  std::vector<bool> needed_by_products() const {
+    std::vector<bool> needed(graph_.value_count());
+    const auto nodes = graph_.nodes();
+    auto product = products_.rbegin();
+    for (size_t i = nodes.size(); i-- > 0;) {
+      const bool is_product = product != products_.rend() && *product == &nodes[i];
+      if (is_product) ++product;
+      const bool counts = is_product || std::ranges::any_of(nodes[i].outputs, [&](ValueId id) {
+                            return needed[static_cast<size_t>(id)];
+                          });
+      for (ValueId id : nodes[i].inputs) {
+        if (counts && id != kNoValue) needed[static_cast<size_t>(id)] = true;
+      }
+    }
+    return needed;
+  }
+
+  void take(ValueId id) {
+    const bool is_result =
+        std::ranges::find(graph_.outputs(), id) != graph_.outputs().end() && !is_read_inside(id);
+    if (!is_result && graph_[id].type.dtype == DType::kF32 && !graph_[id].constant) {
+      taken_.insert(id);
+    }
+  }
+
+  bool is_read_inside(ValueId id) const {
+    return std::ranges::any_of(graph_.nodes(), [&](const Node& node) {
+      return std::ranges::find(node.inputs, id) != node.inputs.end();
+    });
+  }
+
+  // The value that the node effectively gives. An activation that only clamps is computed with the
+  // node it follows, so that the value between them never exists.
+  ValueId result_of(const Node& node) const {
+    const Node* reader = links_.only_reader(node.outputs[0]);
+    const bool clamps = reader != nullptr && (reader->op == &ops::relu || reader->op == &ops::clip);
+    return clamps ? reader->outputs[0] : node.outputs[0];
+  }
+
+  bool reads_taken(const Node& node) const {
+    const auto is_taken = [&](ValueId id) {
+      // The bounds of a Clip are constants that no byte has to stand for.
+      const bool is_parameter = id == kNoValue || graph_[id].type.dtype != DType::kF32 ||
+                                (node.op == &ops::clip && id != node.inputs[0]);
+      return is_parameter || taken_.contains(id);
+    };
+    return std::ranges::all_of(node.inputs, is_taken);
+  }
+
+  const Graph& graph_;
+  const passes::UseDefs links_;
+  std::vector<const Node*> products_;
+  std::set<ValueId> taken_;
+};
+
 }  // namespace
 
 Result<Graph> prepare(const Graph& graph) {
@@ -201,6 +329,10 @@ Result<Graph> quantize(const Graph& graph, const Ranges& ranges, const QuantizeO
   SHOAL_ASSIGN(Graph quantized, Quantizer(graph, ranges, options).run());
   SHOAL_TRY(verify(quantized));
   return quantized;
+}
+
+std::vector<ValueId> values_to_quantize(const Graph& graph, const Products& real) {
+  return Selection(graph, real).select();
 }
 
 }  // namespace shoal::compress

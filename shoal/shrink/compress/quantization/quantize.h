@@ -10,16 +10,33 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/model/graph/graph.h"
+#include "shoal/shrink/compress/analysis/histogram.h"
 #include "shoal/shrink/compress/quantization/calibration.h"
 
 #pragma GCC visibility push(default)
 
 namespace shoal::compress {
+
+// When products stay real.
+struct FallbackRule {
+  double most_noise = 0.1;  // of the answers, all quantised products together: 10 dB
+  double most_work = 0.25;  // the share of the work that may stay real; 0: none does
+};
+
+// A value.
+struct Int8Options {
+  // Of values, and of the weights of each output channel; nothing: what is best on examples that
+  // the ranges were not seen on.
+  std::optional<RangeRule> ranges = {};
+  bool correct_bias = true;  // where that helps on such examples
+  FallbackRule fallback = {};
+};
 
 // The graph as it is to be calibrated and quantised. Constants and batch normalisation are folded:
 // one scale for a layer and its normalisation loses less than one for each. Where no layer takes
@@ -45,9 +62,9 @@ using Shifts = std::map<ValueId, std::vector<float>>;
 struct QuantizeOptions {
   RangeRule weights = RangeRule::kMinMax;  // of each output channel
   Products real = {};                      // stay as they are
-  Shifts shifts = {};                      // of the others; see mean_shift.h
+  Shifts shifts = {};                      // of the others; see rounding_errors.h
   // Weights stay constants of f32, which are rounded on the way, and biases stay real: a network
-  // that can still learn (train/step/graph/straight_through.h). Without shifts.
+  // that can still learn (train/step/graph/differentiate.h). Without shifts.
   bool learns = false;
 };
 

@@ -1,9 +1,8 @@
-#include "shoal/shrink/compress/quantization/real_products.h"
-
 #include <gtest/gtest.h>
 
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"
+#include "shoal/shrink/compress/quantization/rounding_errors.h"
 
 namespace shoal::compress {
 namespace {
@@ -54,11 +53,11 @@ output y
   for (float x : {-0.9f, -0.3f, 0.4f, 0.8f}) {
     examples.push_back({Tensor::of<float>({1, 2}, {x, -x / 2})});
   }
-  const auto judge = NoiseJudge::start(graph, *device, examples);
-  ASSERT_TRUE(judge.ok());
+  const auto meter = NoiseMeter::start(graph, *device, examples);
+  ASSERT_TRUE(meter.ok());
   Ranges ranges;
   for (ValueId id : values_to_quantize(graph)) ranges[id] = {-1, 1};
-  const auto noises = noises_alone(graph, ranges, RangeRule::kMinMax, *judge);
+  const auto noises = noises_alone(graph, ranges, RangeRule::kMinMax, *meter);
   ASSERT_TRUE(noises.ok()) << noises.status().message();
   ASSERT_EQ(noises->size(), 2u);
   EXPECT_EQ((*noises)[0].work, 4 + 16 * 4 + 4 * 4);

@@ -1,9 +1,8 @@
-#include "shoal/shrink/compress/quantization/shared_ranges.h"
-
 #include <gtest/gtest.h>
 
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"
+#include "shoal/shrink/compress/quantization/scales.h"
 
 namespace shoal::compress {
 namespace {

@@ -1,11 +1,11 @@
-#include "shoal/shrink/compress/quantization/weight_scales.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+
+#include "shoal/shrink/compress/quantization/scales.h"
 
 namespace shoal::compress {
 namespace {

@@ -43,9 +43,9 @@ class Refit : public ::testing::Test {
     passes::Rewriter rewriter(graph);
     for (const Node& node : graph.nodes()) {
       for (ValueId id : node.inputs) {
-        const auto found = id == kNoValue ? weights.end() : weights.find(graph[id].name);
-        if (found == weights.end()) continue;
-        rewriter.replace(id, rewriter.to().add_constant(found->first, found->second));
+        const auto position = id == kNoValue ? weights.end() : weights.find(graph[id].name);
+        if (position == weights.end()) continue;
+        rewriter.replace(id, rewriter.to().add_constant(position->first, position->second));
       }
       SHOAL_CHECK(rewriter.copy(node).ok());
     }

@@ -1,5 +1,3 @@
-#include "shoal/shrink/compress/refit/restore_norms.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/passes.h"
+#include "shoal/shrink/compress/refit/refit.h"
 #include "shoal/shrink/compress/units/compress_testing.h"
 #include "shoal/shrink/compress/units/groups.h"
 #include "shoal/shrink/compress/units/residual_blocks.h"
@@ -63,8 +62,8 @@ TEST_F(Norms, AreSeenWhereNoneFollows) {
 TEST_F(Norms, HaveTheMomentsOfTheirChannel) {
   const Tensor x = Tensor::of<float>({1, 2, 3, 3}, {2, 2, 2, 2, 2, 2, 2, 2, 2,  //
                                                     0, 0, 0, 1, 1, 1, 2, 2, 2});
-  const CalibrationData one{1, [&](size_t) { return std::vector<Tensor>{x}; }};
-  const auto moments = conv_moments(graph_, one, *device_);
+  const CalibrationData calibration_data{1, [&](size_t) { return std::vector<Tensor>{x}; }};
+  const auto moments = conv_moments(graph_, calibration_data, *device_);
   ASSERT_TRUE(moments.ok()) << moments.status().message();
   const ChannelMoments& a = moments->at("a");
   EXPECT_DOUBLE_EQ(a.mean[2], -1);

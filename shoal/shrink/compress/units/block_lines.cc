@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "shoal/shrink/compress/analysis/learned_values.h"
+#include "shoal/shrink/compress/analysis/product.h"
 
 namespace shoal::compress {
 namespace {

@@ -4,7 +4,7 @@
 // What can be removed from a transformer is what groups.h calls a unit: an attention head with its
 // slices of Q, K, V and of the output's weights, or a line of the feed-forward part with its column
 // of the first matrix, its bias and its row of the second. So the lines that are learned to be
-// small are the units themselves (train/step/optimizer/unit_penalty.h), not another notion of a
+// small are the units themselves (train/step/optimizer/regularizer.h), not another notion of a
 // group. Block lines are finer: the rows and columns of a matrix inside the part that a head owns.
 // They cannot be removed one by one, and say where a network is sparse.
 //

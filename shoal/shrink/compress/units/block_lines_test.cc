@@ -123,11 +123,11 @@ TEST(BlockSparsity, CountsLinesThatAreNearlyZero) {
     if (i < 3) wqkv.data<float>()[i] = 0;
   }
   const auto report = sparsity_of(graph, find_blocks(graph, *find_groups(graph)), 1e-3);
-  for (const BlockSparsity& one : report) {
-    const std::string& name = graph[one.block.weights].name;
-    const bool planted = name == "wqkv" && one.block.box.begin[1] == 0;
-    EXPECT_EQ(one.columns, name == "w1" ? 0.25 : 0) << name;
-    EXPECT_EQ(one.rows, planted ? 0.25 : 0) << name;
+  for (const BlockSparsity& block_sparsity : report) {
+    const std::string& name = graph[block_sparsity.block.weights].name;
+    const bool planted = name == "wqkv" && block_sparsity.block.box.begin[1] == 0;
+    EXPECT_EQ(block_sparsity.columns, name == "w1" ? 0.25 : 0) << name;
+    EXPECT_EQ(block_sparsity.rows, planted ? 0.25 : 0) << name;
   }
 }
 

@@ -23,9 +23,8 @@
 #include <utility>
 
 #include "shoal/model/graph/parameter.h"
-#include "shoal/shrink/compress/analysis/quantised_node.h"
+#include "shoal/shrink/compress/analysis/product.h"
 #include "shoal/shrink/compress/units/narrowing.h"
-#include "shoal/shrink/compress/units/slabs.h"
 
 namespace shoal::compress {
 namespace {
@@ -239,7 +238,7 @@ void Learner::learn_products(const SingleOutput& output, Marks& marks) {
   }
 }
 
-// Finds the axes of the inputs of which different indices of an axis of the output read different
+// Finds the axes of the inputs where different indices of an axis of the output read different
 // runs. Returns false if the node cannot be split along the axis.
 bool Learner::find_followers(const SingleOutput& output, size_t axis, Axes& followers) {
   const auto first = slab_of(output, axis, 0);
@@ -345,7 +344,7 @@ class Collector {
   }
 
  private:
-  // How many indices of which axes a unit has.
+  // The axes of a unit, and its number of indices on each.
   using Kind = std::map<std::pair<ValueId, size_t>, size_t>;
   static Kind kind_of(const Unit& unit) {
     Kind kind;
@@ -397,8 +396,8 @@ class Collector {
       if (!is_weight[static_cast<size_t>(cell.value)] || !flows_[set]) return;
       if (graph_[cell.value].type.shape[cell.axis] == 1) return;
       const std::string* reason = learner_.reason(number);
-      const auto found = failed.find(set);
-      if (reason == nullptr && found != failed.end()) reason = found->second;
+      const auto position = failed.find(set);
+      if (reason == nullptr && position != failed.end()) reason = position->second;
       if (reason == nullptr) return;
       std::vector<Refusal>& refused = groups_.refused;
       if (refused.empty() || refused.back().weights != cell.value ||

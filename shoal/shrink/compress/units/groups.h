@@ -35,7 +35,7 @@ struct Unit {
 };
 
 // Units [begin, end) of Groups::units that are alike: they have equally many indices of the same
-// axes, as the channels of one layer have. At least two, of which one must stay: then no axis is
+// axes, as the channels of one layer have. At least two, and one must stay: then no axis is
 // ever left without an index.
 struct Group {
   size_t begin = 0, end = 0;

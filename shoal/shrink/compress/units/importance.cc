@@ -9,9 +9,8 @@
 #include <limits>
 #include <numeric>
 #include <random>
-#include <string>
 
-#include "shoal/shrink/compress/analysis/learned_values.h"
+#include "shoal/shrink/compress/analysis/product.h"
 #include "shoal/shrink/compress/units/remove.h"
 
 namespace shoal::compress {
@@ -162,8 +161,8 @@ std::vector<double> magnitudes(const Graph& graph, const Groups& groups) {
 std::vector<double> taylor(const Graph& graph, const Groups& groups,
                            const std::map<std::string, Tensor>& gradients) {
   const auto gradient_of = [&](const Value& weights) {
-    const auto found = gradients.find(weights.name);
-    return found == gradients.end() ? nullptr : &found->second;
+    const auto position = gradients.find(weights.name);
+    return position == gradients.end() ? nullptr : &position->second;
   };
   return sums_of_units(graph, groups, gradient_of, [](double change) { return change * change; });
 }

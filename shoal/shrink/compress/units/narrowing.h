@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,53 @@
 #include "shoal/shrink/compress/units/target.h"
 
 namespace shoal::compress {
+
+// Slabs: what one index of one axis of a node's output reads of its inputs, as the operator's own
+// `split` says. groups.h joins indices by them, narrowing.h checks with them that a smaller node
+// still reads the same.
+
+// One output of a node as a node of its own, because `split` speaks of output 0 only. Data inputs
+// keep their places. Points into what it was made from.
+struct SingleOutput {
+  Node node;
+  std::vector<Operand> operands;
+  TensorType type;             // of the output
+  std::vector<Tensor> bounds;  // inputs that the node did not have; some operands point to them
+};
+
+// The output of this number by itself; nothing if `split` cannot be asked about it. `needed` says
+// of each output whether anyone reads it. REQUIRES: `types` are those of the outputs.
+std::optional<SingleOutput> single_output(const Node& node, std::span<const Operand> operands,
+                                          std::span<const TensorType> types,
+                                          const std::vector<bool>& needed, size_t output);
+
+// Why single_output() gives nothing, for people.
+std::string reason_not_asked(const Node& node);
+
+// The tile of one index of an axis, whole along the other axes; nothing if the node cannot be split
+// there.
+std::optional<Tile> slab_of(const SingleOutput& output, size_t axis, int64_t index);
+// The tile of the whole output.
+std::optional<Tile> whole_of(const SingleOutput& output);
+
+// A run of indices of an axis of input 0 that is multiplied with a run of one of input 1 and added
+// up, for some indices of the output.
+struct Block {
+  int64_t begin = 0, weight_begin = 0, length = 0;
+  std::vector<int64_t> outputs;  // that read it; empty: all of them
+};
+
+// A product's blocks: one for a plain product, one per group for a grouped convolution. Blocks have
+// equal lengths and equally many outputs.
+struct ProductBlocks {
+  size_t axis = 0, weight_axis = 0;  // of inputs 0 and 1
+  size_t output_axis = 0;            // that Block::outputs are indices of
+  std::vector<Block> blocks;
+};
+
+// Nothing if the node is no product.
+std::optional<ProductBlocks> product_blocks_of(const SingleOutput& output);
+std::optional<ProductBlocks> product_blocks_of(const Graph& graph, const Node& node);
 
 // Which values of a graph someone reads: a node, or the caller as an output.
 std::vector<bool> values_needed(const Graph& graph);

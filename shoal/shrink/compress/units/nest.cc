@@ -77,11 +77,11 @@ Result<Graph> nested(const Graph& graph, const Groups& groups, std::span<const d
   passes::Rewriter rewriter(graph);
   for (const Node& node : graph.nodes()) {
     for (ValueId id : node.inputs) {
-      const auto found = permuted.find(id);
-      if (found == permuted.end()) continue;
-      rewriter.replace(
-          id, rewriter.to().add_constant(graph[id].name, take(*graph[id].constant, found->second)));
-      permuted.erase(found);
+      const auto position = permuted.find(id);
+      if (position == permuted.end()) continue;
+      rewriter.replace(id, rewriter.to().add_constant(graph[id].name,
+                                                      take(*graph[id].constant, position->second)));
+      permuted.erase(position);
     }
     SHOAL_TRY(rewriter.copy(node));
   }

@@ -42,7 +42,7 @@ Result<std::vector<size_t>> units_beyond(const Graph& graph, const Groups& group
                                          const Widths& widths);
 
 // The widths that are left without these units. Groups that lose none are not named. kUnsupported
-// for one that loses some and has no name. REQUIRES: as above; no unit is there twice.
+// for one that loses some and has no name. REQUIRES: as above; no unit occurs twice.
 Result<Widths> widths_without(const Graph& graph, const Groups& groups,
                               std::span<const size_t> units);
 

@@ -11,7 +11,6 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
 #include "shoal/shrink/compress/units/narrowing.h"
-#include "shoal/shrink/compress/units/slabs.h"
 
 namespace shoal::compress {
 namespace {

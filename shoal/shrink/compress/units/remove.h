@@ -2,8 +2,8 @@
 // that count indices (the bounds of a Slice, the groups of a Conv) are computed anew.
 //
 // Law: the answers of remove() and masked() are the same. A removed unit may not have been zero
-// where it is read: a bias, a norm or a Sigmoid sees to that. What its removal means is that nobody
-// reads it any more, so masked() cuts it off there.
+// where it is read: a bias, a norm or a Sigmoid sees to that. After removal no node
+// reads it, so masked() cuts it off there.
 #pragma once
 
 #include <cstdint>

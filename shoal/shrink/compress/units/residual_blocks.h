@@ -20,8 +20,8 @@ struct ResidualBlock {
   std::string weights;        // the first that f reads, for people
 };
 
-// All blocks of a graph, in the order of its nodes. What f computes is read by nobody else, and f
-// reads nothing but x and constants; it has a product. Blocks do not overlap but for nested ones. A
+// All blocks of a graph, in the order of its nodes. No node outside f reads what f computes,
+// and f reads only x and constants; it has a product. Blocks do not overlap but for nested ones. A
 // pure function: any threads may call it at once.
 std::vector<ResidualBlock> residual_blocks(const Graph& graph);
 

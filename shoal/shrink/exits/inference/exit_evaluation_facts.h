@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "shoal/base/text/facts.h"
-#include "shoal/shrink/exits/inference/evaluate_exits.h"
 #include "shoal/shrink/exits/inference/runner.h"
 
 namespace shoal::exits {
 
-// Answers that took so many seconds, and what the exits saved.
+// Answers that took `seconds`, and what the exits saved.
 Json to_json(const ExitsEvaluation& result, const Runner& runner, double seconds);
 // A row for each exit and for the last classifier.
 std::vector<Facts> rows_of(const ExitsEvaluation& result, const Runner& runner);

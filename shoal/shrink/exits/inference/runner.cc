@@ -6,11 +6,13 @@
 #include <bit>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "shoal/engine/run/scores.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/shrink/exits/network/stages.h"
+#include "shoal/train/data/batches.h"
 
 namespace shoal::exits {
 namespace {
@@ -47,6 +49,10 @@ Answer answer_of(std::span<const float> scores, bool probabilities, size_t exit)
   return answer;
 }
 
+constexpr size_t kUsualBatch = 64;
+constexpr int kLoaders = 1;
+constexpr size_t kAhead = 2;
+
 }  // namespace
 
 class Runner::State {
@@ -55,12 +61,12 @@ class Runner::State {
       : device_(device), network_(std::move(network)) {}
 
   Status prepare(bool batches) {
-    SHOAL_ASSIGN(const MultiExit one, network_(1));
-    exits_ = one.exits;
-    const ValueId input = one.graph.inputs()[0];
-    input_ = one.graph[input].name;
-    input_type_ = one.graph[input].type;
-    SHOAL_ASSIGN(const std::vector<Stage> stages, stages_of(one));
+    SHOAL_ASSIGN(const MultiExit multi_exit, network_(1));
+    exits_ = multi_exit.exits;
+    const ValueId input = multi_exit.graph.inputs()[0];
+    input_ = multi_exit.graph[input].name;
+    input_type_ = multi_exit.graph[input].type;
+    SHOAL_ASSIGN(const std::vector<Stage> stages, stages_of(multi_exit));
     for (const Stage& stage : stages) macs_.push_back(stage.macs);
     if (batches) SHOAL_TRY(require_batches(stages));
     last_reader_.clear();
@@ -136,8 +142,8 @@ class Runner::State {
 
   Result<const Compiled*> compiled_for(size_t stage, size_t batch) {
     const std::lock_guard lock(mutex_);
-    const auto found = compiled_.find({stage, batch});
-    if (found != compiled_.end()) return found->second.get();
+    const auto position = compiled_.find({stage, batch});
+    if (position != compiled_.end()) return position->second.get();
     SHOAL_ASSIGN(const MultiExit network, network_(static_cast<int64_t>(batch)));
     SHOAL_ASSIGN(std::vector<Stage> stages, stages_of(network));
     auto compiled = std::make_unique<Compiled>();
@@ -266,6 +272,37 @@ Result<std::vector<Answer>> Runner::run_until(const Tensor& images, const Takes&
     left = std::move(images_left);
   }
   return answers;
+}
+
+Result<ExitsEvaluation> evaluate(const Runner& runner, std::span<const double> thresholds,
+                                 const Dataset& data, const fit::EvaluationOptions& options) {
+  const size_t stages = runner.stage_macs().size();
+  const size_t count = options.examples_of(data);
+  std::vector<size_t> answered(stages, 0), correct(stages, 0);
+  ExitsEvaluation result;
+  const Shape& shape = runner.input_type().shape;
+  const std::vector<int64_t> dims(shape.begin(), shape.end());
+  const Batches batches(
+      data, [&](const Tensor& image) { return image_for_input(image, dims, options.preprocess); },
+      {.batch = options.batch > 0 ? options.batch : std::clamp<size_t>(count, 1, kUsualBatch)});
+  std::optional<Prefetch> prefetch;
+  if (count > 0) prefetch.emplace(batches, 0, 0, kLoaders, kAhead);
+  while (result.answers.images() < count) {
+    if (options.cancel != nullptr && options.cancel->load()) break;
+    SHOAL_ASSIGN(const Batch batch, prefetch->next());
+    SHOAL_ASSIGN(const std::vector<Answer> answers, runner.run(batch.images, thresholds));
+    for (size_t i = 0; i < batch.fresh && result.answers.images() < count; ++i) {
+      const Answer& answer = answers[i];
+      const int64_t label = batch.labels.data<int64_t>()[i];
+      const bool probabilities = answer.exit + 1 == stages && fit::are_probabilities(answer.scores);
+      result.answers.add(answer.scores, probabilities, label, batch.examples[i]);
+      ++answered[answer.exit];
+      correct[answer.exit] += fit::rank_of(answer.scores, label) == 0 ? 1 : 0;
+    }
+    if (options.progress) options.progress(result.answers.images(), count);
+  }
+  result.figures = figures_of(answered, correct, runner.stage_macs());
+  return result;
 }
 
 }  // namespace shoal::exits

@@ -24,6 +24,9 @@
 #include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/shrink/exits/network/multi_exit.h"
+#include "shoal/shrink/exits/thresholds/thresholds.h"
+#include "shoal/train/data/dataset.h"
+#include "shoal/train/run/evaluation/evaluation.h"
 
 #pragma GCC visibility push(default)
 
@@ -38,7 +41,7 @@ struct Answer {
 };
 
 // What one image's answer is to be: the first exit that is this sure of it, or the one after which
-// nobody waits any longer. The last classifier comes after all exits.
+// no image waits any longer. The last classifier comes after all exits.
 struct ExitWish {
   double confidence = kNever;                        // a probability; kNever: no exit is
   size_t last = std::numeric_limits<size_t>::max();  // exit to run; beyond the last classifier: it
@@ -98,6 +101,18 @@ class Runner {
   explicit Runner(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// The answers that were given, each by the first exit that was confident.
+struct ExitsEvaluation {
+  fit::Evaluation answers;
+  Figures figures;
+};
+
+// Evaluates as the runner serves: stages behind the exit that answered do not run. Fails with
+// kInvalidArgument if network and images do not fit, or as data set and runner do. REQUIRES: as
+// many thresholds as runner.exits().
+Result<ExitsEvaluation> evaluate(const Runner& runner, std::span<const double> thresholds,
+                                 const Dataset& data, const fit::EvaluationOptions& options = {});
 
 }  // namespace shoal::exits
 

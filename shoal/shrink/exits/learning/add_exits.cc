@@ -10,21 +10,56 @@
 #include <numeric>
 #include <utility>
 
-#include "shoal/shrink/compress/refit/restore_norms.h"
-#include "shoal/shrink/exits/inference/scores_by_exit.h"
+#include "shoal/engine/session/graph_facts.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/shrink/compress/refit/refit.h"
 #include "shoal/shrink/exits/network/heads.h"
 #include "shoal/shrink/exits/network/places.h"
 #include "shoal/shrink/exits/network/stages.h"
-#include "shoal/shrink/exits/network/with_outputs.h"
 #include "shoal/shrink/exits/thresholds/drop_calibration.h"
 #include "shoal/shrink/retraining/norms.h"
+#include "shoal/shrink/retraining/retrain.h"
+#include "shoal/train/data/batches.h"
 #include "shoal/train/run/setup/derived_options.h"
-#include "shoal/train/run/setup/freeze.h"
 #include "shoal/train/run/setup/training_network.h"
+#include "shoal/train/step/graph/step_graph.h"
 #include "shoal/train/step/weights/rebuild.h"
 
 namespace shoal::exits {
 namespace {
+
+constexpr int kLoaders = 1;
+constexpr size_t kAhead = 2;
+
+// Runs the whole network on batches that go through their data once. Where the network ends in a
+// softmax, the scores are logarithms of its probabilities. Fails as the data and the device do.
+// REQUIRES: the batches are of the network's size.
+Result<ExitScores> scores_by_exit(Device& device, const MultiExit& network,
+                                  const Batches& batches) {
+  const size_t exits = network.graph.outputs().size();
+  ExitScores scores{.classes = 0, .labels = {}, .exits = std::vector<std::vector<float>>(exits)};
+  if (batches.per_epoch() == 0) return scores;
+  const bool softmax = train::scores_of(network.graph) != network.graph.outputs()[0];
+  SHOAL_ASSIGN(const Graph optimized, passes::optimize(network.graph));
+  SHOAL_ASSIGN(const auto executable, device.compile(optimized));
+  Prefetch prefetch(batches, 0, 0, kLoaders, kAhead);
+  std::vector<Tensor> outputs(exits);
+  for (size_t i = 0; i < batches.per_epoch(); ++i) {
+    SHOAL_ASSIGN(const Batch batch, prefetch.next());
+    SHOAL_TRY(executable->run(std::span(&batch.images, 1), outputs, {}));
+    const auto labels = batch.labels.data<int64_t>().first(batch.fresh);
+    scores.labels.insert(scores.labels.end(), labels.begin(), labels.end());
+    for (size_t output = 0; output < exits; ++output) {
+      scores.classes = static_cast<size_t>(outputs[output].shape()[1]);
+      // The first output is the last classifier's.
+      auto& own = scores.exits[output == 0 ? exits - 1 : output - 1];
+      for (float x : outputs[output].data<float>().first(batch.fresh * scores.classes)) {
+        own.push_back(output == 0 && softmax ? std::log(x) : x);
+      }
+    }
+  }
+  return scores;
+}
 
 using Weights = std::map<std::string, Tensor>;
 
@@ -39,7 +74,7 @@ class Run {
     SHOAL_TRY(choose_places());
     for (size_t i = 0; i < places_.size(); ++i) SHOAL_TRY(train_exit(i));
     if (options_.joint_epochs > 0) SHOAL_TRY(train_jointly());
-    SHOAL_TRY(calibrate_and_judge());
+    SHOAL_TRY(calibrate_and_evaluate());
     SHOAL_TRY(write());
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     result_.seconds = taken.count();
@@ -64,9 +99,9 @@ class Run {
       return invalid("there are " + std::to_string(weights) + " weights for " +
                      std::to_string(classifiers) + " classifiers, the last one included");
     }
-    SHOAL_ASSIGN(const WithHeads made, with_heads(1));
+    SHOAL_ASSIGN(const WithHeads result, with_heads(1));
     const std::string& last = loaded.outputs[0];
-    for (const Exit& exit : made.network.exits) {
+    for (const Exit& exit : result.network.exits) {
       if (exit.scores == last) return invalid("the model's output is called like an exit: " + last);
       note("exit at " + exit.at);
     }
@@ -157,7 +192,7 @@ class Run {
     return {};
   }
 
-  Status calibrate_and_judge() {
+  Status calibrate_and_evaluate() {
     SHOAL_ASSIGN(const WithHeads one, with_heads(1));
     SHOAL_ASSIGN(const std::vector<Stage> stages, stages_of(one.network));
     for (const Stage& stage : stages) result_.stage_macs.push_back(stage.macs);
@@ -165,10 +200,11 @@ class Run {
     std::vector<double> thresholds;
     if (options_.max_drop) {
       const WantedDrop wanted{*options_.max_drop, options_.wanted.risk};
-      SHOAL_ASSIGN(DropCalibration made, calibrate_for_drop(scores, wanted, result_.stage_macs));
-      scale_exits(one, made.scales);
-      scores = scaled(std::move(scores), made.scales);
-      thresholds = std::move(made.thresholds);
+      SHOAL_ASSIGN(DropCalibration drop_calibration,
+                   calibrate_for_drop(scores, wanted, result_.stage_macs));
+      scale_exits(one, drop_calibration.scales);
+      scores = scaled(std::move(scores), drop_calibration.scales);
+      thresholds = std::move(drop_calibration.thresholds);
     } else {
       SHOAL_ASSIGN(thresholds, thresholds_for_precision(verdicts_of(scores), options_.wanted));
     }
@@ -184,7 +220,7 @@ class Run {
                              static_cast<double>(std::max<size_t>(exit.size(), 1)));
     }
     for (size_t i = 0; i < result_.exits.size(); ++i) result_.exits[i].top1 = result_.top1[i];
-    return judge_given();
+    return evaluate_given();
   }
 
   // The last layer of each exit gives its scores times the scale from now on.
@@ -210,10 +246,10 @@ class Run {
   }
 
   // The network as it was given, which joint training changes.
-  Status judge_given() {
+  Status evaluate_given() {
     SHOAL_ASSIGN(LoadedGraph given, fit::load_for_batch(model_, batch()));
     SHOAL_ASSIGN(const LoadedGraph one, fit::load_for_batch(model_, 1));
-    for (const Node& node : one.graph.nodes()) result_.macs_before += macs(one.graph, node);
+    result_.macs_before = total_macs(one.graph);
     SHOAL_ASSIGN(const ExitScores judged,
                  scores_on(*data_.test, {.graph = std::move(given.graph)}));
     const std::vector<int64_t> all{result_.macs_before};
@@ -280,14 +316,7 @@ Status check(const ExitsOptions& options) {
   if (!thresholds_for_precision({}, options.wanted).ok()) {
     return invalid("a precision and its risk are between 0 and 1");
   }
-  // Networks are made here; the recipe only says how they learn.
-  fit::TrainingOptions plain = options.recipe;
-  if (plain.retarget > 0 || plain.from_scratch || plain.patience > 0) {
-    return invalid("exits take no recipe with retarget, from_scratch or patience");
-  }
-  plain.teacher.clear();
-  plain.loss.distill = 0;
-  return fit::check(plain);
+  return shrink::check_recipe(options.recipe, "exits take");
 }
 
 Result<ExitsResult> add_exits(Device& device, const Model& model, const fit::JudgedData& data,

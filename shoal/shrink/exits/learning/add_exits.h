@@ -11,7 +11,7 @@
 // First the exits learn, one after the other, and the rest of the network stays as it is: where
 // their features fit the feature cache, that takes seconds. Then, if it is asked for, the whole
 // network learns the joint loss, with batch norms that it may have lost when it was exported.
-// Thresholds are calibrated on examples that are held out from training; test examples judge the
+// Thresholds are calibrated on examples that are held out from training; test examples evaluate the
 // result and choose nothing.
 #pragma once
 
@@ -27,14 +27,26 @@
 #include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/engine/session/model.h"
-#include "shoal/shrink/exits/learning/result.h"
-#include "shoal/shrink/exits/network/head_options.h"
+#include "shoal/shrink/exits/network/multi_exit.h"
+#include "shoal/shrink/exits/thresholds/thresholds.h"
 #include "shoal/train/run/loop/training_loop.h"
 #include "shoal/train/run/setup/training_data.h"
 
 #pragma GCC visibility push(default)
 
 namespace shoal::exits {
+
+// Accuracies are percent of test examples, unless they say otherwise.
+struct ExitsResult {
+  std::vector<Exit> exits = {};          // with their thresholds
+  std::vector<int64_t> stage_macs = {};  // of one image: per exit, and from there to the scores
+  int64_t macs_before = 0;               // of the network without exits
+  double top1_before = 0;                // of the network as it was given
+  std::vector<double> top1 = {};  // of each exit alone on all examples, the last classifier last
+  Figures held_out = {};          // of the examples that the thresholds were calibrated on
+  Figures test = {};              // of examples that chose nothing
+  double seconds = 0;
+};
 
 // A value.
 struct ExitsOptions {
@@ -48,7 +60,7 @@ struct ExitsOptions {
   int64_t joint_epochs = 0;  // of the whole network, after the exits have learned alone
   float joint_rate = 0;      // 0: that of the recipe
   // In these, convolutions that come without batch norms have some
-  // (shrink/compress/refit/restore_norms.h), which are folded into them again before anything is
+  // (shrink/compress/refit/refit.h), which are folded into them again before anything is
   // judged.
   bool norms = true;
   // How much the loss of each exit counts in these, that of the last classifier last; empty: 1.

@@ -8,7 +8,6 @@
 #include "shoal/base/files/temporary_folder.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/onnx/export/export.h"
-#include "shoal/shrink/exits/inference/evaluate_exits.h"
 #include "shoal/shrink/exits/inference/exit_evaluation_facts.h"
 #include "shoal/shrink/exits/inference/runner.h"
 #include "shoal/train/run/setup/tiny_network_testing.h"

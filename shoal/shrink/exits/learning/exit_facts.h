@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "shoal/base/text/facts.h"
-#include "shoal/shrink/exits/learning/result.h"
+#include "shoal/shrink/exits/learning/add_exits.h"
 
 namespace shoal::exits {
 

@@ -1,4 +1,4 @@
-// Networks for the tests of this room: random ones with blocks, pools, norms and branches.
+// Networks for the tests of this part: random ones with blocks, pools, norms and branches.
 #pragma once
 
 #include <algorithm>
@@ -66,10 +66,10 @@ class RandomNetwork {
   }
 
   ValueId add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const auto made = graph_.add(op, std::move(inputs), std::move(attributes),
-                                 "v" + std::to_string(graph_.nodes().size()));
-    SHOAL_CHECK(made.ok());
-    return *made;
+    const auto result = graph_.add(op, std::move(inputs), std::move(attributes),
+                                   "v" + std::to_string(graph_.nodes().size()));
+    SHOAL_CHECK(result.ok());
+    return *result;
   }
 
   // With a norm and a rectifier, or without.
@@ -113,15 +113,15 @@ inline MultiExitForBatch random_multi_exit(uint64_t seed, int64_t unit = 1) {
     const std::vector<std::string> names = random_places(network.graph(), seed);
     SHOAL_ASSIGN(const std::vector<ValueId> places, find_places(network.graph(), names));
     const auto kind = seed % 2 == 0 ? HeadOptions::Kind::kConv : HeadOptions::Kind::kPool;
-    SHOAL_ASSIGN(WithHeads made,
+    SHOAL_ASSIGN(WithHeads with_heads,
                  add_heads(network.graph(), places, {.kind = kind, .aggregate = seed % 3 != 0}));
-    return std::move(made.network);
+    return std::move(with_heads.network);
   };
 }
 
 // Images for a network, the same for the same seed.
-inline Tensor random_images(const TensorType& one, int64_t count, uint64_t seed) {
-  TensorType type = one;
+inline Tensor random_images(const TensorType& tensor_type, int64_t count, uint64_t seed) {
+  TensorType type = tensor_type;
   type.shape[0] = count;
   Tensor images(type);
   fill_normal(images.data<float>(), RandomStream(seed, 77), 1);

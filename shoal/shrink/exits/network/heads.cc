@@ -126,17 +126,17 @@ class Head {
 };
 
 // Random elements for the weights of exits, and no others.
-Result<Graph> with_fresh_heads(const WithHeads& made, uint64_t seed) {
-  SHOAL_ASSIGN(const Graph fresh, train::with_initial_weights(made.network.graph, seed));
+Result<Graph> with_fresh_heads(const WithHeads& with_heads, uint64_t seed) {
+  SHOAL_ASSIGN(const Graph fresh, train::with_initial_weights(with_heads.network.graph, seed));
   std::map<std::string, Tensor> weights;
   for (size_t i = 0; i < fresh.value_count(); ++i) {
     const Value& value = fresh[static_cast<ValueId>(i)];
     const auto has = [&](const std::vector<std::string>& names) {
       return std::ranges::find(names, value.name) != names.end();
     };
-    if (std::ranges::any_of(made.weights, has)) weights[value.name] = *value.constant;
+    if (std::ranges::any_of(with_heads.weights, has)) weights[value.name] = *value.constant;
   }
-  return train::with_constants(made.network.graph, weights);
+  return train::with_constants(with_heads.network.graph, weights);
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ Result<WithHeads> add_heads(const Graph& network, std::span<const ValueId> place
                             const HeadOptions& options) {
   const int64_t classes = network[network.outputs()[0]].type.shape[1];
   passes::Rewriter rewriter(network);
-  WithHeads made;
+  WithHeads with_heads;
   std::vector<ValueId> outputs;
   ValueId before = kNoValue;  // the features of the exit before
   for (const Node& node : network.nodes()) {
@@ -159,20 +159,20 @@ Result<WithHeads> add_heads(const Graph& network, std::span<const ValueId> place
       before = features;
       outputs.push_back(head.scores(features, options.kind, classes));
       SHOAL_ASSIGN(std::vector<std::string> weights, head.finish());
-      made.weights.push_back(std::move(weights));
-      made.network.exits.push_back({.at = network[id].name, .scores = {}});
+      with_heads.weights.push_back(std::move(weights));
+      with_heads.network.exits.push_back({.at = network[id].name, .scores = {}});
     }
   }
-  SHOAL_ASSIGN(made.network.graph, rewriter.finish());
-  Graph& graph = made.network.graph;
-  made.network.outputs = {graph[graph.outputs()[0]].name};
+  SHOAL_ASSIGN(with_heads.network.graph, rewriter.finish());
+  Graph& graph = with_heads.network.graph;
+  with_heads.network.outputs = {graph[graph.outputs()[0]].name};
   for (size_t i = 0; i < outputs.size(); ++i) {
     graph.mark_output(outputs[i]);
-    made.network.exits[i].scores = graph[outputs[i]].name;
-    made.network.outputs.push_back(graph[outputs[i]].name);
+    with_heads.network.exits[i].scores = graph[outputs[i]].name;
+    with_heads.network.outputs.push_back(graph[outputs[i]].name);
   }
-  SHOAL_ASSIGN(made.network.graph, with_fresh_heads(made, options.seed));
-  return made;
+  SHOAL_ASSIGN(with_heads.network.graph, with_fresh_heads(with_heads, options.seed));
+  return with_heads;
 }
 
 }  // namespace shoal::exits

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/shrink/exits/network/head_options.h"
 #include "shoal/shrink/exits/network/multi_exit.h"
 
 namespace shoal::exits {

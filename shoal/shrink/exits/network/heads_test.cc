@@ -25,10 +25,10 @@ std::vector<Tensor> run(const Graph& graph, const Tensor& images) {
 TEST(AddHeads, LeaveTheClassifierAsItWas) {
   for (uint64_t seed = 1; seed < 6; ++seed) {
     const RandomNetwork network(seed, 2);
-    const auto made = heads_at(network.graph(), 1, {});
-    ASSERT_TRUE(made.ok()) << made.status().message();
+    const auto result = heads_at(network.graph(), 1, {});
+    ASSERT_TRUE(result.ok()) << result.status().message();
     const Tensor images = testing::random_images({DType::kF32, {1, 3, 16, 16}}, 2, seed);
-    const auto before = run(network.graph(), images), after = run(made->network.graph, images);
+    const auto before = run(network.graph(), images), after = run(result->network.graph, images);
     EXPECT_TRUE(testing::same_bytes(before[0], after[0]));
     EXPECT_EQ(after[1].type(), after[0].type());
   }
@@ -36,14 +36,14 @@ TEST(AddHeads, LeaveTheClassifierAsItWas) {
 
 TEST(AddHeads, NameTheirOutputsAndWeights) {
   const RandomNetwork network(3, 2);
-  const auto made = heads_at(network.graph(), 2, {});
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  const Graph& graph = made->network.graph;
+  const auto result = heads_at(network.graph(), 2, {});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const Graph& graph = result->network.graph;
   ASSERT_EQ(graph.outputs().size(), 3u);
   EXPECT_EQ(graph[graph.outputs()[1]].name, "exit1");
-  EXPECT_EQ(made->network.exits[1].scores, "exit2");
-  EXPECT_EQ(made->network.outputs.size(), 3u);
-  for (const auto& names : made->weights) {
+  EXPECT_EQ(result->network.exits[1].scores, "exit2");
+  EXPECT_EQ(result->network.outputs.size(), 3u);
+  for (const auto& names : result->weights) {
     for (const std::string& name : names) EXPECT_TRUE(name.starts_with("exit")) << name;
   }
   EXPECT_TRUE(verify(graph).ok());
@@ -78,9 +78,9 @@ TEST(AddHeads, PoolFeaturesOfOtherSizes) {
     const ValueId high = conv(low, stride, "high");
     const ValueId mean = *graph.add(ops::global_average_pool, {high});
     graph.mark_output(*graph.add(ops::flatten, {mean}));
-    const auto made = add_heads(graph, std::vector<ValueId>{low, high}, {});
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    EXPECT_EQ(count(made->network.graph, ops::max_pool), 1u);
+    const auto result = add_heads(graph, std::vector<ValueId>{low, high}, {});
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(count(result->network.graph, ops::max_pool), 1u);
   }
 }
 
@@ -92,21 +92,21 @@ TEST(AddHeads, TakeFeaturesWithoutImages) {
     const ValueId w = graph.add_constant(name + ".w", weight);
     return *graph.add(ops::gemm, {in, w}, {{"transB", int64_t{1}}}, name);
   };
-  const ValueId one = *graph.add(ops::relu, {layer(x, 5, "fc1")}, {}, "one");
-  const ValueId two = *graph.add(ops::relu, {layer(one, 4, "fc2")}, {}, "two");
+  const ValueId value = *graph.add(ops::relu, {layer(x, 5, "fc1")}, {}, "one");
+  const ValueId two = *graph.add(ops::relu, {layer(value, 4, "fc2")}, {}, "two");
   graph.mark_output(layer(two, 3, "fc3"));
-  const auto made = add_heads(graph, std::vector<ValueId>{one, two}, {});
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  EXPECT_EQ(made->network.graph[made->network.graph.outputs()[2]].type.shape, (Shape{2, 3}));
+  const auto result = add_heads(graph, std::vector<ValueId>{value, two}, {});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->network.graph[result->network.graph.outputs()[2]].type.shape, (Shape{2, 3}));
 }
 
 TEST(AddHeads, BeginWithWeightsOfTheSeed) {
   const RandomNetwork network(3, 2);
   const Tensor images = testing::random_images({DType::kF32, {1, 3, 16, 16}}, 2, 1);
   const auto scores = [&](uint64_t seed) {
-    const auto made = heads_at(network.graph(), 1, {.seed = seed});
-    SHOAL_CHECK(made.ok());
-    return run(made->network.graph, images)[1];
+    const auto result = heads_at(network.graph(), 1, {.seed = seed});
+    SHOAL_CHECK(result.ok());
+    return run(result->network.graph, images)[1];
   };
   EXPECT_TRUE(testing::same_bytes(scores(1), scores(1)));
   EXPECT_FALSE(testing::same_bytes(scores(1), scores(2)));

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "shoal/shrink/exits/network/exits_testing.h"
-#include "shoal/shrink/exits/network/with_outputs.h"
-#include "shoal/train/step/graph/frozen_body.h"
+#include "shoal/shrink/exits/network/stages.h"
+#include "shoal/train/step/graph/features.h"
 #include "shoal/train/step/trainer/trainer.h"
 
 namespace shoal::exits {
@@ -26,9 +26,9 @@ class JointLoss : public ::testing::Test {
   static constexpr int64_t kBatch = 3;
 
   static MultiExit network() {
-    auto made = testing::random_multi_exit(4)(kBatch);
-    SHOAL_CHECK(made.ok() && made->exits.size() == 2);
-    return *std::move(made);
+    auto result = testing::random_multi_exit(4)(kBatch);
+    SHOAL_CHECK(result.ok() && result->exits.size() == 2);
+    return *std::move(result);
   }
   Step step(const Graph& network, const train::StepOptions& options,
             std::optional<Tensor> teacher = {}) {
@@ -149,9 +149,9 @@ TEST_F(JointLoss, RefusesOutputsOfOtherClasses) {
 
 TEST_F(JointLoss, HasNoFrozenBodyWhereAnOutputIsInIt) {
   // One exit with nothing but a Gemm of its own: one value goes from the frozen part to it.
-  const auto made = testing::random_multi_exit(3)(kBatch);
-  ASSERT_TRUE(made.ok() && made->exits.size() == 1);
-  const Graph& graph = made->graph;
+  const auto result = testing::random_multi_exit(3)(kBatch);
+  ASSERT_TRUE(result.ok() && result->exits.size() == 1);
+  const Graph& graph = result->graph;
   const auto frozen = [](std::string_view name) { return !name.starts_with("exit"); };
   const auto parted = train::part_frozen_body(graph, {.frozen = frozen, .output_weights = {0, 1}});
   ASSERT_TRUE(parted.ok());

@@ -1,5 +1,5 @@
-// Multi-exit networks and their metadata. A file may be anybody's: every name in its metadata is
-// looked up, and every number has bounds.
+// Multi-exit networks and their metadata. A file may be from any source: every name in its metadata
+// is looked up, and every number has bounds.
 #include "shoal/shrink/exits/network/multi_exit.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "shoal/base/text/printable.h"
-#include "shoal/shrink/exits/network/with_outputs.h"
+#include "shoal/shrink/exits/network/stages.h"
 #include "shoal/train/run/setup/training_network.h"
 
 namespace shoal::exits {
@@ -45,9 +45,10 @@ Result<T> number_in(const std::string& text, T least, T most) {
 }
 
 Result<std::string> text_in(const Properties& properties, const std::string& key) {
-  const auto found = properties.find(key);
-  if (found == properties.end() || found->second.empty()) return corrupt("there is no " + key);
-  return found->second;
+  const auto position = properties.find(key);
+  if (position == properties.end() || position->second.empty())
+    return corrupt("there is no " + key);
+  return position->second;
 }
 
 // The graph with its outputs in the order of MultiExit: the one that is no exit, then the exits.
@@ -64,9 +65,9 @@ Result<MultiExit> in_order(LoadedGraph loaded, std::vector<Exit> exits) {
     if (std::ranges::count(network.outputs, name) > 1) {
       return corrupt("output " + printable(name) + " is the last classifier's");
     }
-    const auto found = std::ranges::find(loaded.outputs, name);
-    if (found == loaded.outputs.end()) return corrupt("there is no output " + printable(name));
-    order.push_back(loaded.graph.outputs()[static_cast<size_t>(found - loaded.outputs.begin())]);
+    const auto position = std::ranges::find(loaded.outputs, name);
+    if (position == loaded.outputs.end()) return corrupt("there is no output " + printable(name));
+    order.push_back(loaded.graph.outputs()[static_cast<size_t>(position - loaded.outputs.begin())]);
   }
   SHOAL_ASSIGN(network.graph, with_outputs(loaded.graph, order));
   return network;

@@ -62,6 +62,18 @@ Result<MultiExit> load_multi_exit(const Model& model, int64_t batch);
 // The same as a function. `model` outlives the result.
 MultiExitForBatch multi_exit_in(const Model& model);
 
+// The form of exits. A value.
+struct HeadOptions {
+  // What an exit computes of an image of features before its Gemm.
+  enum class Kind {
+    kPool,  // the mean over the image: nearly nothing, and enough for late features
+    kConv   // convolutions of stride 2, then the mean: a few percent of a network's work
+  };
+  Kind kind = Kind::kConv;  // which of them
+  bool aggregate = true;    // an exit reads the features of the exit before it, too
+  uint64_t seed = 1;        // of the weights to begin with
+};
+
 }  // namespace shoal::exits
 
 #pragma GCC visibility pop

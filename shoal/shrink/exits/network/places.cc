@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "shoal/base/text/printable.h"
-#include "shoal/shrink/compress/analysis/quantised_node.h"
+#include "shoal/shrink/compress/analysis/product.h"
 
 namespace shoal::exits {
 namespace {

@@ -24,9 +24,9 @@ class Residual : public ::testing::Test {
 
   ValueId add(const Operator& op, std::vector<ValueId> inputs, const std::string& name,
               Attributes attributes = {}) {
-    const auto made = graph_.add(op, std::move(inputs), std::move(attributes), name);
-    SHOAL_CHECK(made.ok());
-    return *made;
+    const auto result = graph_.add(op, std::move(inputs), std::move(attributes), name);
+    SHOAL_CHECK(result.ok());
+    return *result;
   }
   ValueId relu(ValueId x, const std::string& name) { return add(ops::relu, {x}, name); }
   ValueId conv(ValueId x, const std::string& name) {

@@ -4,6 +4,9 @@
 
 #include "shoal/base/text/printable.h"
 #include "shoal/engine/device/cut.h"
+#include "shoal/engine/session/graph_facts.h"
+#include "shoal/model/passes/passes.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::exits {
 namespace {
@@ -63,6 +66,13 @@ std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>
 
 }  // namespace
 
+Result<Graph> with_outputs(const Graph& graph, std::span<const ValueId> outputs) {
+  passes::Rewriter rewriter(graph);
+  for (const Node& node : graph.nodes()) SHOAL_TRY(rewriter.copy(node));
+  for (ValueId id : outputs) rewriter.to().mark_output(rewriter.map(id));
+  return passes::remove_dead_code(rewriter.to());
+}
+
 Result<std::vector<Stage>> stages_of(const MultiExit& network) {
   const Graph& graph = network.graph;
   SHOAL_CHECK(graph.outputs().size() == network.exits.size() + 1);
@@ -85,7 +95,7 @@ Result<std::vector<Stage>> stages_of(const MultiExit& network) {
     Stage stage{
         .graph = {}, .reads = names_of(graph, part.reads), .gives = names_of(graph, part.gives)};
     SHOAL_ASSIGN(stage.graph, graph_of_part(graph, part));
-    for (const Node& node : stage.graph.nodes()) stage.macs += macs(stage.graph, node);
+    stage.macs = total_macs(stage.graph);
     result.push_back(std::move(stage));
   }
   return result;

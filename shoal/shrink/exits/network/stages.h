@@ -3,13 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
 #include "shoal/shrink/exits/network/multi_exit.h"
 
 namespace shoal::exits {
+
+// The graph with these values as its outputs, and without what none of them needs. Names stay.
+// REQUIRES: the values are of the graph.
+Result<Graph> with_outputs(const Graph& graph, std::span<const ValueId> outputs);
 
 struct Stage {
   Graph graph = {};                     // inputs: `reads`; outputs: `gives`

@@ -19,10 +19,10 @@ TEST(CalibrateForDrop, MakesProbabilitiesThatAreTrue) {
   std::mt19937 rng(12);
   constexpr size_t kImages = 2'000;
   const World world = drawn(kImages, rng);
-  const auto made = calibrate_for_drop(world.scores, {}, kMacs);
-  ASSERT_TRUE(made.ok());
-  const Verdicts verdicts = verdicts_of(scaled(world.scores, made->scales));
-  for (size_t e = 0; e < made->scales.size(); ++e) {
+  const auto result = calibrate_for_drop(world.scores, {}, kMacs);
+  ASSERT_TRUE(result.ok());
+  const Verdicts verdicts = verdicts_of(scaled(world.scores, result->scales));
+  for (size_t e = 0; e < result->scales.size(); ++e) {
     double said = 0, right = 0;
     for (const Verdict& verdict : verdicts.exits[e]) {
       said += verdict.probability / kImages;
@@ -37,9 +37,9 @@ TEST(CalibrateForDrop, LetsExitsAnswerMoreTheMoreMayBeLost) {
   const World world = drawn(800, rng);
   double before = 101;
   for (double points : {0.2, 1.0, 5.0, 100.0}) {
-    const auto made = calibrate_for_drop(world.scores, {points, 0.05}, kMacs);
-    ASSERT_TRUE(made.ok());
-    const double macs = lost(world, made->scales, made->thresholds).macs;
+    const auto result = calibrate_for_drop(world.scores, {points, 0.05}, kMacs);
+    ASSERT_TRUE(result.ok());
+    const double macs = lost(world, result->scales, result->thresholds).macs;
     EXPECT_LT(macs, before) << points;
     before = macs;
   }
@@ -51,9 +51,9 @@ TEST(CalibrateForDrop, AnswersNothingEarlyWhereImagesAreTooFew) {
   std::mt19937 rng(14);
   World world = drawn(80, rng);
   for (auto& exit : world.scores.exits) exit = world.scores.exits.back();
-  const auto made = calibrate_for_drop(world.scores, {0.3, 0.05}, kMacs);
-  ASSERT_TRUE(made.ok());
-  EXPECT_EQ(made->thresholds, std::vector<double>(3, kNever));
+  const auto result = calibrate_for_drop(world.scores, {0.3, 0.05}, kMacs);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->thresholds, std::vector<double>(3, kNever));
   EXPECT_EQ(
       calibrate_for_drop({.exits = std::vector<std::vector<float>>(4)}, {}, kMacs)->thresholds,
       std::vector<double>(3, kNever));
@@ -64,9 +64,9 @@ TEST(CalibrateForDrop, TakesScoresThatAreNoNumbers) {
   World world = drawn(500, rng);
   world.scores.exits[1][3] = std::nanf("");
   world.scores.exits[3][5] = -std::numeric_limits<float>::infinity();
-  const auto made = calibrate_for_drop(world.scores, {2, 0.05}, kMacs);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  for (double scale : made->scales) EXPECT_TRUE(std::isfinite(scale) && scale > 0);
+  const auto result = calibrate_for_drop(world.scores, {2, 0.05}, kMacs);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  for (double scale : result->scales) EXPECT_TRUE(std::isfinite(scale) && scale > 0);
 }
 
 TEST(CalibrateForDrop, RefusesWhatHasNoMeaning) {

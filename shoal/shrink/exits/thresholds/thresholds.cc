@@ -28,7 +28,7 @@ double percent(size_t part, size_t whole) {
 // then at most r, however the tests depend on each other.
 double lowest_threshold(const std::vector<Verdict>& sorted, const WantedPrecision& wanted) {
   const double rate = 1 - wanted.precision;
-  // The images that reach an exit are tried in so many shares, the most confident first.
+  // The images that reach an exit are tried in this many shares, the most confident first.
   const size_t shares = std::max<size_t>(wanted.shares, 1);
   const auto count_at = [&](size_t step) { return sorted.size() * step / shares; };
   // A test of images that are too few to pass, were all of them right, gets no part.

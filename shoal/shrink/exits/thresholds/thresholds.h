@@ -34,8 +34,8 @@ struct Figures {
   double mean_macs = 0;                // multiply-accumulates per image
 };
 
-// The figures of so many answers, and right ones, by each exit. `stage_macs` are those of one
-// image, as Runner has them. REQUIRES: as many of each.
+// The figures for these numbers of answers, and of right ones, by exit. `stage_macs` are those of
+// one image, as Runner has them. REQUIRES: as many of each.
 Figures figures_of(std::span<const size_t> answered, std::span<const size_t> correct,
                    std::span<const int64_t> stage_macs);
 
@@ -44,7 +44,7 @@ Figures figures_of(std::span<const size_t> answered, std::span<const size_t> cor
 Figures figures_with(const Verdicts& verdicts, std::span<const double> thresholds,
                      std::span<const int64_t> stage_macs);
 
-// The chance that of `trials`, each a failure with probability `rate`, at most so many fail.
+// The probability that of `trials`, each a failure with probability `rate`, at most n fail.
 // REQUIRES: 0 < rate < 1.
 double chance_of_at_most(size_t failures, size_t trials, double rate);
 
@@ -67,6 +67,39 @@ Result<std::vector<double>> thresholds_for_precision(const Verdicts& verdicts,
 // promises nothing about other images: drop_calibration.h does.
 std::vector<double> thresholds_for_drop(const Verdicts& verdicts, double max_drop,
                                         std::span<const int64_t> stage_macs);
+
+// Budget: all costs of something that may answer early stay within a slack of those of the sure way
+// alone, whatever early answers are worth.
+//
+// Something that may cost more than the sure way is tried only if, with sums over all requests so
+// far that fade with g < 1,
+//
+//   g S + cost <= (1 + slack) (g B + alone)
+//
+// for the costs S and those B of the sure way alone. The sum over all requests of
+// cost - (1 + slack) alone is then at most 0, too: it is D + (1 - g) sum(D) for
+// D = S - (1 + slack) B <= 0.
+
+// A value. Costs are in any one unit.
+class Budget {
+ public:
+  // Nothing is spent yet.
+  explicit Budget(double slack = 0.02) : slack_(slack) {}
+
+  // Whether a request may have this cost, where the sure way costs `alone`.
+  bool affordable(double cost, double alone) const {
+    return kFade * spent_ + cost <= (1 + slack_) * (kFade * alone_ + alone);
+  }
+  // Adds the cost of a request.
+  void spend(double cost, double alone) {
+    spent_ = kFade * spent_ + cost;
+    alone_ = kFade * alone_ + alone;
+  }
+
+ private:
+  static constexpr double kFade = 0.999;
+  double slack_, spent_ = 0, alone_ = 0;
+};
 
 }  // namespace shoal::exits
 

@@ -3,17 +3,57 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "shoal/shrink/compress/units/importance.h"
 #include "shoal/shrink/compress/units/remove.h"
-#include "shoal/shrink/prune/decision/worth.h"
 #include "shoal/shrink/prune/latency/choose_by_time.h"
+#include "shoal/train/data/batches.h"
+#include "shoal/train/run/setup/derived_options.h"
+#include "shoal/train/run/setup/training_network.h"
+#include "shoal/train/step/trainer/trainer.h"
 
 namespace shoal::shrink {
 namespace {
+
+constexpr int kLoaders = 1;
+constexpr size_t kAhead = 2;
+
+constexpr size_t kFewestBatches = 8;  // a round, if there are enough: fewer are noise
+
+// The mean over batches of what the loss would change by. Labels alone judge: the answers of the
+// dense network are its own, so that their loss has no slope there.
+Result<std::vector<double>> taylor_worth(Device& device, const Graph& network,
+                                         const compress::Groups& groups,
+                                         std::span<const size_t> gone, const Dataset& examples,
+                                         fit::TrainingOptions recipe, Round round) {
+  if (examples.size() == 0) return invalid("no examples are held out that could choose");
+  recipe.loss.distill = 0;
+  SHOAL_ASSIGN(const Graph left, compress::masked(network, groups, gone));
+  SHOAL_ASSIGN(train::Trainer trainer,
+               train::Trainer::create(device, left, fit::trainer_options(recipe)));
+  const Batches batches(examples, fit::images_for(network, recipe.preprocess),
+                        fit::evaluation_batches(recipe, fit::classes_of(network)));
+  const size_t all = batches.per_epoch();
+  const size_t count = std::min(all, std::max(kFewestBatches, all / round.rounds));
+  Prefetch prefetch(batches, 0, round.number * count % all, kLoaders, kAhead);
+  std::vector<double> worth(groups.units.size());
+  for (size_t i = 0; i < count; ++i) {
+    SHOAL_ASSIGN(const Batch batch, prefetch.next());
+    SHOAL_TRY(trainer.compute(batch.images, std::span(&batch.labels, 1)).status());
+    std::map<std::string, Tensor> gradients;
+    for (size_t p = 0; p < trainer.parameters().size(); ++p) {
+      gradients.emplace(trainer.parameters()[p], trainer.gradients()[p]);
+    }
+    const std::vector<double> of_batch = compress::taylor(network, groups, gradients);
+    for (size_t unit = 0; unit < worth.size(); ++unit) {
+      worth[unit] += of_batch[unit] / static_cast<double>(count);
+    }
+  }
+  return worth;
+}
 
 // The first order says what one unit is worth while the others are there, so few go at a time. At
 // once, 15 times fewer multiply-accumulates left one of 50 filters to LeNet's second layer.
@@ -138,7 +178,39 @@ class Decider {
   std::vector<Removal> rounds_;  // so far
 };
 
+struct Entry {
+  Importance importance;
+  Result<Decided> (*decide)(const Means& means);
+};
+
+constexpr Entry kMethods[] = {
+    {Importance::kLasso, learn_sparsely}, {Importance::kHoyer, learn_sparsely},
+    {Importance::kDpruner, learn_masks},  {Importance::kDepth, choose_blocks},
+    {Importance::kSvd, factorise_layers}, {Importance::kTucker, factorise_layers}};
+
 }  // namespace
+
+Result<std::vector<double>> worth_of(Device& device, const Graph& network,
+                                     const compress::Groups& groups, std::span<const size_t> gone,
+                                     Importance importance, const Dataset& examples,
+                                     const fit::TrainingOptions& recipe, Round round) {
+  switch (importance) {
+    case Importance::kMagnitude:
+    // What it learned is not known here.
+    case Importance::kDpruner:
+    case Importance::kDepth:
+    case Importance::kSvd:
+    case Importance::kTucker:
+      return compress::magnitudes(network, groups);
+    case Importance::kRandom:
+      return compress::random_worth(groups, recipe.seed);
+    case Importance::kTaylor:
+    case Importance::kLasso:
+    case Importance::kHoyer:
+      break;
+  }
+  return taylor_worth(device, network, groups, gone, examples, recipe, round);
+}
 
 Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
                         const ShrinkOptions& options, const LatencyTable* table,
@@ -180,6 +252,16 @@ std::vector<RefusedAxis> refused_by(const Graph& graph, const compress::Groups& 
     all.push_back({graph[refusal.weights].name, refusal.axis, refusal.indices, refusal.reason});
   }
   return all;
+}
+
+Result<Decided> decide_by_method(const Means& means) {
+  for (const Entry& entry : kMethods) {
+    if (entry.importance == means.options.importance) return entry.decide(means);
+  }
+  Decided decided;
+  SHOAL_ASSIGN(decided.decision, decide(means.device, means.network, *means.data.held_out,
+                                        means.options, means.table));
+  return decided;
 }
 
 }  // namespace shoal::shrink

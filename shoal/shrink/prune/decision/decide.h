@@ -1,6 +1,7 @@
 // What goes: the decision between the given network and the smaller one, and how it reads.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <vector>
@@ -8,15 +9,31 @@
 #include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/shrink/compress/units/groups.h"
-#include "shoal/shrink/prune/choice.h"
-#include "shoal/shrink/prune/decision/worth.h"
 #include "shoal/shrink/prune/latency/latency_table.h"
 #include "shoal/shrink/prune/result.h"
+#include "shoal/shrink/prune/saved_steps.h"
 #include "shoal/shrink/prune/shrink_options.h"
 #include "shoal/shrink/retraining/networks.h"
 #include "shoal/train/data/dataset.h"
+#include "shoal/train/run/loop/training_loop.h"
+#include "shoal/train/run/setup/training_options.h"
 
 namespace shoal::shrink {
+
+// The part of the examples to look at: number `number` of `rounds`.
+struct Round {
+  size_t number = 0, rounds = 1;
+};
+
+// The worth of every unit of `groups`, which are those of `network`, by this importance, once the
+// units `gone` are masked. Examples are looked at by kTaylor, kLasso and kHoyer, in order; each
+// round takes up where the last one ended. Fails as the device and the data do, and with
+// kInvalidArgument where examples are needed and there are none. REQUIRES: the network takes
+// batches of recipe.batch images.
+Result<std::vector<double>> worth_of(Device& device, const Graph& network,
+                                     const compress::Groups& groups, std::span<const size_t> gone,
+                                     Importance importance, const Dataset& examples,
+                                     const fit::TrainingOptions& recipe, Round round = {});
 
 // Units to remove, of the groups of the network for one example.
 struct Decision {
@@ -45,5 +62,41 @@ std::vector<GroupLeft> removed_by(const Graph& graph, const compress::Groups& gr
 GroupLeft described(const Graph& graph, const compress::Groups& groups,
                     const compress::Group& group, size_t left);
 std::vector<RefusedAxis> refused_by(const Graph& graph, const compress::Groups& groups);
+
+// Methods: the ways to decide what goes. Most rank units by their worth; some let the
+// network learn first, some drop whole blocks, and some put factors in place of layers. One
+// function each, and one line in decide.cc.
+
+// The means that a method may use. All of them outlive its call.
+struct Means {
+  Device& device;  // to learn on
+  Device& runs;    // as the smaller network will run, for times
+  const NetworkForBatch& network;
+  const fit::TrainingData& data;
+  const ShrinkOptions& options;
+  const LatencyTable* table = nullptr;  // as decide() takes it
+  fit::TrainingCallbacks callbacks = {};
+};
+
+// What a method decided.
+struct Decided {
+  Decision decision;
+  // What the network learned before anything goes, by name, for those epochs of the recipe that
+  // epochs_before() counts; empty: nothing.
+  Weights weights = {};
+};
+
+// Decides by the method that options.importance names. Fails as its parts do, and with kCancelled
+// if the callbacks say so.
+Result<Decided> decide_by_method(const Means& means);
+
+// array_learning.cc: kLasso, kHoyer.
+Result<Decided> learn_sparsely(const Means& means);
+// dpruner.cc: kDpruner.
+Result<Decided> learn_masks(const Means& means);
+// depth.cc: kDepth.
+Result<Decided> choose_blocks(const Means& means);
+// factor_layers.cc: kSvd, kTucker.
+Result<Decided> factorise_layers(const Means& means);
 
 }  // namespace shoal::shrink

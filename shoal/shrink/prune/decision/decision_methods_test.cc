@@ -1,5 +1,3 @@
-#include "shoal/shrink/prune/decision/decision_methods.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +6,8 @@
 
 #include "shoal/model/ops/ops.h"
 #include "shoal/shrink/compress/units/importance.h"
-#include "shoal/shrink/prune/decision/sparse_learning.h"
+#include "shoal/shrink/prune/array_learning.h"
+#include "shoal/shrink/prune/decision/decide.h"
 #include "shoal/shrink/prune/shrink_testing.h"
 #include "shoal/shrink/retraining/retrain.h"
 
@@ -20,9 +19,9 @@ using fit::testing::make_network;
 class LearningFirst : public Shrinking {
  protected:
   static ShrinkOptions by(Importance importance) {
-    ShrinkOptions how = options();
-    how.importance = importance;
-    return how;
+    ShrinkOptions shrink_options = options();
+    shrink_options.importance = importance;
+    return shrink_options;
   }
   Result<Decided> decided(const ShrinkOptions& how, const NetworkForBatch& network) {
     return decide_by_method({.device = *device_,
@@ -90,10 +89,10 @@ TEST_F(LearningFirst, PenaltyCoversAllThatLivesAndDiesTogether) {
 TEST_F(LearningFirst, PenaltiesPartUnits) {
   for (Importance importance : {Importance::kLasso, Importance::kHoyer}) {
     const auto gap = [&](double strength) {
-      ShrinkOptions how = by(importance);
-      how.sparse_epochs = 5;
-      how.strength = strength;
-      const auto result = decided(how);
+      ShrinkOptions options = by(importance);
+      options.sparse_epochs = 5;
+      options.strength = strength;
+      const auto result = decided(options);
       EXPECT_TRUE(result.ok()) << result.status().message();
       EXPECT_EQ(result->decision.choice.rounds.back().units.size(), 4u);
       const Graph graph = with_weights(network_, result->weights)(1)->graph;
@@ -108,11 +107,11 @@ TEST_F(LearningFirst, PenaltiesPartUnits) {
 
 TEST_F(LearningFirst, GivesSmallerNetworksInAsManyEpochs) {
   for (Importance importance : {Importance::kLasso, Importance::kHoyer, Importance::kDpruner}) {
-    ShrinkOptions how = by(importance);
-    how.out = out_;
-    how.controls = true;
+    ShrinkOptions options = by(importance);
+    options.out = out_;
+    options.controls = true;
     size_t dense = 0, small = 0;
-    const auto result = run(how, {.on_step = [&](const ShrinkStep& step) {
+    const auto result = run(options, {.on_step = [&](const ShrinkStep& step) {
                               dense += step.network == "dense control";
                               small += step.network == "smaller network";
                             }});
@@ -122,7 +121,7 @@ TEST_F(LearningFirst, GivesSmallerNetworksInAsManyEpochs) {
     EXPECT_EQ(dense, 6u * 20);
     EXPECT_EQ(small, 4u * 20);  // a third came before
     const std::string bytes = written();
-    ASSERT_TRUE(run(how).ok());
+    ASSERT_TRUE(run(options).ok());
     EXPECT_EQ(written(), bytes) << name_of(importance);
   }
 }
@@ -130,24 +129,24 @@ TEST_F(LearningFirst, GivesSmallerNetworksInAsManyEpochs) {
 // It goes on with the weights that were learned before anything went.
 TEST_F(LearningFirst, GivesTheSameFileAfterAnInterruption) {
   for (Importance importance : {Importance::kLasso, Importance::kDpruner}) {
-    ShrinkOptions how = by(importance);
-    how.recipe.epochs = 3;
-    how.out = out_;
-    how.steps = temporary_->path() / "small.steps";
-    ASSERT_TRUE(run(how).ok());
+    ShrinkOptions options = by(importance);
+    options.recipe.epochs = 3;
+    options.out = out_;
+    options.steps = temporary_->path() / "small.steps";
+    ASSERT_TRUE(run(options).ok());
     const std::string bytes = written();
     for (std::string_view network : {"what goes", "dense control", "smaller network"}) {
       if (importance == Importance::kDpruner && network == "what goes") continue;  // no such steps
       std::filesystem::remove(out_);
       std::atomic<bool> cancel = false;
-      how.resume = false;
+      options.resume = false;
       const auto stop_at = [&](const ShrinkStep& step) {
         cancel = step.network == network || cancel;
       };
-      EXPECT_EQ(run(how, {.on_step = stop_at, .cancel = &cancel}).status().code(),
+      EXPECT_EQ(run(options, {.on_step = stop_at, .cancel = &cancel}).status().code(),
                 Code::kCancelled);
-      how.resume = true;
-      ASSERT_TRUE(run(how).ok());
+      options.resume = true;
+      ASSERT_TRUE(run(options).ok());
       EXPECT_EQ(written(), bytes) << name_of(importance) << ", " << network;
     }
   }
@@ -158,12 +157,12 @@ TEST_F(LearningFirst, GivesTheSameFileAfterAnInterruption) {
 TEST_F(LearningFirst, MasksFindIdleUnits) {
   const std::vector<size_t> used = {6, 0, 5, 3}, idle = {1, 2, 4, 7};
   const Model model = model_of(with_idle_units(used));
-  ShrinkOptions how = by(Importance::kDpruner);
-  how.recipe.freeze = {"fc*"};  // they stay idle
-  how.target = {.units = 0.5};
-  how.recipe.epochs = 21;
-  how.sparse_epochs = 20;
-  const auto result = decided(how, as_given(model));
+  ShrinkOptions options = by(Importance::kDpruner);
+  options.recipe.freeze = {"fc*"};  // they stay idle
+  options.target = {.units = 0.5};
+  options.recipe.epochs = 21;
+  options.sparse_epochs = 20;
+  const auto result = decided(options, as_given(model));
   ASSERT_TRUE(result.ok()) << result.status().message();
   std::vector<size_t> units = result->decision.choice.rounds.back().units;
   std::ranges::sort(units);
@@ -173,35 +172,35 @@ TEST_F(LearningFirst, MasksFindIdleUnits) {
 // What masks left is what was learned: the whole network, masked units included, is no model for
 // it.
 TEST_F(LearningFirst, MasksLeaveNothingToRefit) {
-  ShrinkOptions how = by(Importance::kDpruner);
-  how.recipe.epochs = 3;
-  how.out = out_;
-  ASSERT_FALSE(how.refit);
-  ASSERT_TRUE(run(how).ok());
+  ShrinkOptions options = by(Importance::kDpruner);
+  options.recipe.epochs = 3;
+  options.out = out_;
+  ASSERT_FALSE(options.refit);
+  ASSERT_TRUE(run(options).ok());
   const std::string bytes = written();
-  how.refit = true;
-  ASSERT_TRUE(run(how).ok());
+  options.refit = true;
+  ASSERT_TRUE(run(options).ok());
   EXPECT_EQ(written(), bytes);
 }
 
 TEST_F(LearningFirst, RefusesWhatHasNoMeaning) {
-  const auto code = [](const ShrinkOptions& how) { return check(how).code(); };
-  ShrinkOptions how = by(Importance::kLasso);
-  EXPECT_EQ(code(how), Code::kOk);
-  how.recipe.epochs = 1;
-  EXPECT_EQ(code(how), Code::kInvalidArgument);  // none would be left
-  how = by(Importance::kDpruner);
-  how.strength = 1;
-  EXPECT_EQ(code(how), Code::kInvalidArgument);
-  how = by(Importance::kTaylor);
-  how.sparse_epochs = 1;
-  EXPECT_EQ(code(how), Code::kInvalidArgument);
-  how = by(Importance::kDepth);
-  how.device = "pi4";
-  EXPECT_EQ(code(how), Code::kInvalidArgument);
-  how = by(Importance::kHoyer);
-  how.strength = -1;
-  EXPECT_EQ(code(how), Code::kInvalidArgument);
+  const auto code = [](const ShrinkOptions& options) { return check(options).code(); };
+  ShrinkOptions shrink_options = by(Importance::kLasso);
+  EXPECT_EQ(code(shrink_options), Code::kOk);
+  shrink_options.recipe.epochs = 1;
+  EXPECT_EQ(code(shrink_options), Code::kInvalidArgument);  // none would be left
+  shrink_options = by(Importance::kDpruner);
+  shrink_options.strength = 1;
+  EXPECT_EQ(code(shrink_options), Code::kInvalidArgument);
+  shrink_options = by(Importance::kTaylor);
+  shrink_options.sparse_epochs = 1;
+  EXPECT_EQ(code(shrink_options), Code::kInvalidArgument);
+  shrink_options = by(Importance::kDepth);
+  shrink_options.device = "pi4";
+  EXPECT_EQ(code(shrink_options), Code::kInvalidArgument);
+  shrink_options = by(Importance::kHoyer);
+  shrink_options.strength = -1;
+  EXPECT_EQ(code(shrink_options), Code::kInvalidArgument);
   EXPECT_EQ(decided(by(Importance::kDepth)).status().code(), Code::kUnsupported);  // no blocks
 }
 
@@ -226,11 +225,11 @@ Graph residual_network() {
 
 TEST_F(LearningFirst, LeavesOutTheBlockThatIsMissedLeast) {
   const Model model = model_of(trained(residual_network(), {"w2"}));
-  ShrinkOptions how = by(Importance::kDepth);
-  how.target = {.macs = 0.8};
-  how.controls = true;
-  how.recipe.epochs = 3;
-  const auto result = shrink({*device_, *device_}, model, data_, how);
+  ShrinkOptions options = by(Importance::kDepth);
+  options.target = {.macs = 0.8};
+  options.controls = true;
+  options.recipe.epochs = 3;
+  const auto result = shrink({*device_, *device_}, model, data_, options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   ASSERT_EQ(result->removed.size(), 1u);
   EXPECT_EQ(result->removed[0].weights, "w2");
@@ -238,12 +237,12 @@ TEST_F(LearningFirst, LeavesOutTheBlockThatIsMissedLeast) {
   EXPECT_EQ(result->small.size.macs, 16 * 8 + 8 * 8 + 8 * 4);
   EXPECT_NEAR(result->top1_removed, result->top1_before, 1);
   EXPECT_TRUE(result->top1_random && result->top1_scratch);
-  how.target = {.units = 0.5};  // one of two
-  const auto half = decided(how, as_given(model));
+  options.target = {.units = 0.5};  // one of two
+  const auto half = decided(options, as_given(model));
   ASSERT_TRUE(half.ok());
   EXPECT_EQ(half->decision.choice.rounds.size(), 1u);
-  how.target = {.macs = 0.5};
-  const Status status = shrink({*device_, *device_}, model, data_, how).status();
+  options.target = {.macs = 0.5};
+  const Status status = shrink({*device_, *device_}, model, data_, options).status();
   EXPECT_EQ(status.code(), Code::kUnsupported);
   EXPECT_NE(status.message().find("56 %"), std::string::npos) << status.message();
 }
@@ -251,12 +250,12 @@ TEST_F(LearningFirst, LeavesOutTheBlockThatIsMissedLeast) {
 // The target is one for the given network, whatever the blocks were of it.
 TEST_F(LearningFirst, TakesUnitsAfterBlocks) {
   const Model model = model_of(trained(residual_network(), {"w2"}));
-  ShrinkOptions how = by(Importance::kTaylor);
-  how.blocks = 1;
-  how.target = {.macs = 0.5};
-  how.controls = true;
-  how.recipe.epochs = 3;
-  const auto result = shrink({*device_, *device_}, model, data_, how);
+  ShrinkOptions options = by(Importance::kTaylor);
+  options.blocks = 1;
+  options.target = {.macs = 0.5};
+  options.controls = true;
+  options.recipe.epochs = 3;
+  const auto result = shrink({*device_, *device_}, model, data_, options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   ASSERT_GE(result->removed.size(), 2u);
   EXPECT_EQ(result->removed[0].weights, "w2");
@@ -265,33 +264,34 @@ TEST_F(LearningFirst, TakesUnitsAfterBlocks) {
   EXPECT_LE(result->small.size.macs, result->dense.size.macs / 2);
   EXPECT_GE(result->small.size.macs, result->dense.size.macs / 3);
   EXPECT_TRUE(result->top1_random && result->top1_scratch);
-  how.target = {.macs = 0.9};  // which the block alone meets
-  const auto mild = shrink({*device_, *device_}, model, data_, how);
+  options.target = {.macs = 0.9};  // which the block alone meets
+  const auto mild = shrink({*device_, *device_}, model, data_, options);
   ASSERT_TRUE(mild.ok()) << mild.status().message();
   EXPECT_EQ(mild->small.size.macs, 16 * 8 + 8 * 8 + 8 * 4);
-  how.blocks = 3;
-  EXPECT_EQ(shrink({*device_, *device_}, model, data_, how).status().code(), Code::kUnsupported);
-  how = by(Importance::kDepth);
-  how.blocks = 1;
-  EXPECT_EQ(check(how).code(), Code::kInvalidArgument);
+  options.blocks = 3;
+  EXPECT_EQ(shrink({*device_, *device_}, model, data_, options).status().code(),
+            Code::kUnsupported);
+  options = by(Importance::kDepth);
+  options.blocks = 1;
+  EXPECT_EQ(check(options).code(), Code::kInvalidArgument);
 }
 
 TEST_F(LearningFirst, GoesOnAfterBlocksThatWereChosen) {
   const Model model = model_of(trained(residual_network(), {"w2"}));
-  ShrinkOptions how = by(Importance::kTaylor);
-  how.blocks = 1;
-  how.out = out_;
-  ASSERT_TRUE(shrink({*device_, *device_}, model, data_, how).ok());
+  ShrinkOptions options = by(Importance::kTaylor);
+  options.blocks = 1;
+  options.out = out_;
+  ASSERT_TRUE(shrink({*device_, *device_}, model, data_, options).ok());
   const std::string whole = written();
-  how.steps = temporary_->path() / "steps";
+  options.steps = temporary_->path() / "steps";
   std::atomic<bool> cancel = false;
   size_t steps = 0;
   const ShrinkCallbacks interrupt{.on_step = [&](const ShrinkStep&) { cancel = ++steps == 30; },
                                   .cancel = &cancel};
-  EXPECT_EQ(shrink({*device_, *device_}, model, data_, how, interrupt).status().code(),
+  EXPECT_EQ(shrink({*device_, *device_}, model, data_, options, interrupt).status().code(),
             Code::kCancelled);
-  how.resume = true;
-  ASSERT_TRUE(shrink({*device_, *device_}, model, data_, how).ok());
+  options.resume = true;
+  ASSERT_TRUE(shrink({*device_, *device_}, model, data_, options).ok());
   EXPECT_EQ(written(), whole);
 }
 

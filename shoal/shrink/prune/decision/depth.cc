@@ -162,13 +162,9 @@ Result<std::vector<size_t>> blocks_by_loss(const Means& means) {
 }
 
 NetworkForBatch without_blocks(NetworkForBatch network, std::vector<size_t> blocks) {
-  return [network = std::move(network),
-          blocks = std::move(blocks)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, compress::without_blocks(
-                                   loaded.graph, compress::residual_blocks(loaded.graph), blocks));
-    return loaded;
-  };
+  return fit::changed(std::move(network), [blocks = std::move(blocks)](const Graph& graph) {
+    return compress::without_blocks(graph, compress::residual_blocks(graph), blocks);
+  });
 }
 
 std::vector<GroupLeft> removed_blocks(const Graph& graph, const std::vector<size_t>& blocks) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/shrink/prune/decision/decision_methods.h"
+#include "shoal/shrink/prune/decision/decide.h"
 #include "shoal/shrink/prune/result.h"
 #include "shoal/shrink/retraining/networks.h"
 
@@ -25,7 +25,7 @@ NetworkForBatch without_blocks(NetworkForBatch network, std::vector<size_t> bloc
 // device do, and with kCancelled if the callbacks say so.
 Result<std::vector<size_t>> blocks_by_loss(const Means& means);
 
-// The blocks that go, as groups of which nothing is left. Pure.
+// The removed blocks, as groups with nothing left. Pure.
 std::vector<GroupLeft> removed_blocks(const Graph& graph, const std::vector<size_t>& blocks);
 
 // As many blocks of the graph, but drawn by the seed. Pure.

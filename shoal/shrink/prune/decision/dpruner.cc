@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "shoal/model/passes/passes.h"
-#include "shoal/shrink/prune/decision/decision_methods.h"
+#include "shoal/shrink/prune/decision/decide.h"
 #include "shoal/shrink/retraining/masking_blocks.h"
-#include "shoal/train/data/prefetch.h"
+#include "shoal/train/data/batches.h"
 #include "shoal/train/run/setup/derived_options.h"
 #include "shoal/train/run/setup/training_network.h"
 #include "shoal/train/step/trainer/trainer.h"
@@ -34,7 +34,7 @@ constexpr double kNeverMasked = 2;     // the worth of a unit without a block: m
 class Dpruner {
  public:
   explicit Dpruner(const Means& means) : means_(means), recipe_(means.options.recipe) {
-    recipe_.loss.distill = 0;  // labels alone judge, as worth.cc has it
+    recipe_.loss.distill = 0;  // labels alone judge, as worth_of() has it
   }
 
   Status load() {
@@ -52,7 +52,7 @@ class Dpruner {
   Result<std::vector<double>> worth(std::span<const size_t> gone, Round round) {
     const auto epochs = static_cast<size_t>(epochs_before(means_.options));
     const size_t all = epochs * batches_->per_epoch();
-    // All rounds together have so many steps, whatever the division leaves.
+    // The steps of all rounds together, with the remainder of the division.
     const size_t steps =
         all * (round.number + 1) / round.rounds - all * round.number / round.rounds;
     const auto alone = static_cast<size_t>(kBlocksAlone * static_cast<double>(steps));
@@ -70,8 +70,8 @@ class Dpruner {
     Weights own;
     for (size_t i = 0; i < network_.graph.value_count(); ++i) {
       const Value& value = network_.graph[static_cast<ValueId>(i)];
-      const auto found = value.constant ? learned_.find(value.name) : learned_.end();
-      if (found != learned_.end()) own.insert(*found);
+      const auto position = value.constant ? learned_.find(value.name) : learned_.end();
+      if (position != learned_.end()) own.insert(*position);
     }
     return own;
   }
@@ -88,12 +88,13 @@ class Dpruner {
   Status learn(std::span<const size_t> gone, size_t steps, bool only_blocks) {
     if (steps == 0) return {};
     SHOAL_ASSIGN(const WithBlocks network, with_blocks(gone, false));
-    train::TrainerOptions how = fit::trainer_options(recipe_);
+    train::TrainerOptions options = fit::trainer_options(recipe_);
     if (only_blocks) {
       if (network.groups.empty()) return {};
-      how.step.frozen = [](std::string_view name) { return !name.starts_with(kMaskingBlock); };
+      options.step.frozen = [](std::string_view name) { return !name.starts_with(kMaskingBlock); };
     }
-    SHOAL_ASSIGN(train::Trainer trainer, train::Trainer::create(means_.device, network.graph, how));
+    SHOAL_ASSIGN(train::Trainer trainer,
+                 train::Trainer::create(means_.device, network.graph, options));
     const size_t per_epoch = batches_->per_epoch();
     Prefetch prefetch(*batches_, position_ / per_epoch, position_ % per_epoch, kLoaders, kAhead);
     for (size_t i = 0; i < steps; ++i, ++position_) {

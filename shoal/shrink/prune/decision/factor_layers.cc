@@ -1,12 +1,12 @@
 // Ranks for a target. A layer has a front of ranks: the more work they save, the more of its output
 // is lost, as far as the second moment of its inputs tells
-// (shrink/compress/analysis/second_moment.h). Of every front some ranks, spread over all of it, are
+// (shrink/compress/factors/low_rank.h). Of every front some ranks, spread over all of it, are
 // options; those that the layer is not faster with are left out
-// (shrink/compress/factors/layer_trial.h). choose_ranks() then takes one option for each layer, so
+// (shrink/compress/factors/factorise.h). choose_ranks() then takes one option for each layer, so
 // that the losses, shares of each layer's output, have the least sum.
 //
 // A target of time: layers are timed alone, and a network takes as long as its layers and the rest
-// together, of which nothing is known at first. A choice that leaves the share p of the layers'
+// together, about which nothing is known at first. A choice that leaves the share p of the layers'
 // time and is measured to take the share m of the network's time tells what the rest is: the share
 // f with f + (1 - f) p = m. Where m is too much, the next choice reckons with that.
 #include "shoal/shrink/prune/decision/factor_layers.h"
@@ -17,7 +17,6 @@
 #include <string>
 #include <utility>
 
-#include "shoal/shrink/compress/factors/choose_ranks.h"
 #include "shoal/shrink/compress/factors/layers_apart.h"
 #include "shoal/shrink/compress/units/remove.h"
 #include "shoal/shrink/retraining/norms.h"
@@ -39,16 +38,16 @@ constexpr double kMostRest = 0.99;
 
 Result<LayersApart> layers_of(Device& device, const NetworkForBatch& network,
                               const Dataset& examples, const ShrinkOptions& options) {
-  SHOAL_ASSIGN(const LoadedGraph one, network(1));
+  SHOAL_ASSIGN(const LoadedGraph loaded, network(1));
   const bool is_svd = options.importance == Importance::kSvd;
-  return LayersApart::of(one.graph,
-                         {device, fit::spread_examples(one.graph, examples, options.recipe)},
+  return LayersApart::of(loaded.graph,
+                         {device, fit::spread_examples(loaded.graph, examples, options.recipe)},
                          is_svd ? compress::kSvd : compress::kTucker);
 }
 
 bool is_candidate(const LayerApart& layer, const Ranks& ranks) {
   return std::ranges::any_of(layer.factors.candidates,
-                             [&](const Candidate& one) { return one.ranks == ranks; });
+                             [&](const Candidate& candidate) { return candidate.ranks == ranks; });
 }
 
 // What a layer may become: first itself, then candidates.
@@ -68,12 +67,9 @@ std::vector<Candidate> spread(const std::vector<Candidate>& front) {
 }
 
 NetworkForBatch with_factors(NetworkForBatch network, compress::FactorsByLayer factors) {
-  return [network = std::move(network),
-          factors = std::move(factors)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, compress::with_factors(loaded.graph, factors));
-    return loaded;
-  };
+  return fit::changed(std::move(network), [factors = std::move(factors)](const Graph& graph) {
+    return compress::with_factors(graph, factors);
+  });
 }
 
 class Chooser {
@@ -144,8 +140,8 @@ class Chooser {
 
   // A target on numbers that candidates have, on their way to it.
   Result<Choice> by_size() {
-    SHOAL_ASSIGN(const LoadedGraph one, means_.network(1));
-    SHOAL_ASSIGN(const compress::Size before, compress::size_without(one.graph, {}, {}));
+    SHOAL_ASSIGN(const LoadedGraph loaded, means_.network(1));
+    SHOAL_ASSIGN(const compress::Size before, compress::size_without(loaded.graph, {}, {}));
     SHOAL_ASSIGN(const compress::Size folded, compress::size_without(apart_->graph(), {}, {}));
     const std::vector<double> whole = costs(before), prepared = costs(folded);
     std::vector<std::vector<RankOption>> layers;

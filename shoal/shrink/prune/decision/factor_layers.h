@@ -5,9 +5,9 @@
 
 #include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
-#include "shoal/shrink/compress/factors/layer_trial.h"
+#include "shoal/shrink/compress/factors/factorise.h"
 #include "shoal/shrink/compress/factors/rank_front.h"
-#include "shoal/shrink/prune/decision/decision_methods.h"
+#include "shoal/shrink/prune/decision/decide.h"
 #include "shoal/shrink/prune/result.h"
 #include "shoal/shrink/prune/shrink_options.h"
 #include "shoal/shrink/retraining/networks.h"

@@ -51,12 +51,12 @@ output h
     return *std::move(graph);
   }
   ShrinkOptions by(Importance importance, double macs) const {
-    ShrinkOptions how = options();
-    how.importance = importance;
-    how.target = {.macs = macs};
-    how.recipe.epochs = 1;
-    how.out = out_;
-    return how;
+    ShrinkOptions shrink_options = options();
+    shrink_options.importance = importance;
+    shrink_options.target = {.macs = macs};
+    shrink_options.recipe.epochs = 1;
+    shrink_options.out = out_;
+    return shrink_options;
   }
   Result<Choice> chosen(const ShrinkOptions& how, const compress::Stopwatch& stopwatch) {
     const NetworkForBatch network = as_given(large_);
@@ -79,9 +79,9 @@ output h
 TEST_F(Factorising, MeetsATargetOfSizeAndLearns) {
   for (const auto& [method, share] :
        {std::pair(Importance::kTucker, 0.6), std::pair(Importance::kSvd, 0.9)}) {
-    ShrinkOptions how = by(method, share);
-    how.controls = true;
-    const auto result = run(how);
+    ShrinkOptions options = by(method, share);
+    options.controls = true;
+    const auto result = run(options);
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_EQ(result->dense.size.macs, kMacs);
     EXPECT_LE(static_cast<double>(result->small.size.macs), share * kMacs);
@@ -126,12 +126,12 @@ output h
                          ops::find);
   ASSERT_TRUE(deep.ok()) << deep.status().message();
   const Model model = model_of(*std::move(deep));
-  ShrinkOptions how = by(Importance::kTucker, 1);
-  how.int8 = true;
+  ShrinkOptions options = by(Importance::kTucker, 1);
+  options.int8 = true;
   for (const double share : {0.25, 0.22}) {
     SCOPED_TRACE(share);
-    how.target = {.bytes = share};
-    const auto result = shrink({*device_, *device_}, model, data_, how);
+    options.target = {.bytes = share};
+    const auto result = shrink({*device_, *device_}, model, data_, options);
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_FALSE(result->removed.empty());
     EXPECT_LE(static_cast<double>(written().size()),
@@ -140,17 +140,17 @@ output h
 }
 
 TEST_F(Factorising, GivesTheSameBytesAndGoesOnAfterAnInterruption) {
-  ShrinkOptions how = by(Importance::kTucker, 0.6);
-  ASSERT_TRUE(run(how).ok());
+  ShrinkOptions options = by(Importance::kTucker, 0.6);
+  ASSERT_TRUE(run(options).ok());
   const std::string bytes = written();
-  how.steps = temporary_->path() / "steps";
+  options.steps = temporary_->path() / "steps";
   std::atomic<bool> cancel = false;
   size_t steps = 0;
-  const auto torn =
-      run(how, {.on_step = [&](const ShrinkStep&) { cancel = ++steps == 30; }, .cancel = &cancel});
+  const auto torn = run(
+      options, {.on_step = [&](const ShrinkStep&) { cancel = ++steps == 30; }, .cancel = &cancel});
   EXPECT_EQ(torn.status().code(), Code::kCancelled);
-  how.resume = true;
-  ASSERT_TRUE(run(how).ok());
+  options.resume = true;
+  ASSERT_TRUE(run(options).ok());
   EXPECT_EQ(written(), bytes);
 }
 
@@ -167,43 +167,43 @@ TEST_F(Factorising, GoesThereInRounds) {
 }
 
 TEST_F(Factorising, MeetsATime) {
-  ShrinkOptions how = by(Importance::kTucker, 1);
-  how.time = {{.share = 0.6}};
-  const auto choice = chosen(how, macs_as_time);
+  ShrinkOptions options = by(Importance::kTucker, 1);
+  options.time = {{.share = 0.6}};
+  const auto choice = chosen(options, macs_as_time);
   ASSERT_TRUE(choice.ok()) << choice.status().message();
   ASSERT_TRUE(choice->before_ms && choice->rounds.back().ms);
   EXPECT_LE(*choice->rounds.back().ms, 0.6 * *choice->before_ms + 1e-9);
-  how.time = {{.ms = 1e6}};  // it is as fast already
-  const auto whole = chosen(how, macs_as_time);
+  options.time = {{.ms = 1e6}};  // it is as fast already
+  const auto whole = chosen(options, macs_as_time);
   ASSERT_TRUE(whole.ok());
   EXPECT_TRUE(whole->rounds.back().ranks.empty());
-  how.time = {{.share = 1e-6}};
-  EXPECT_EQ(chosen(how, macs_as_time).status().code(), Code::kUnsupported);
+  options.time = {{.share = 1e-6}};
+  EXPECT_EQ(chosen(options, macs_as_time).status().code(), Code::kUnsupported);
 }
 
 // Where factors gain no time, no layer gets any, and a target that needs them is refused.
 TEST_F(Factorising, MakesNoLayerSlower) {
-  ShrinkOptions how = by(Importance::kTucker, 0.6);
-  how.measure_seconds = 0.001;
-  const Status refused = chosen(how, no_gain).status();
+  ShrinkOptions options = by(Importance::kTucker, 0.6);
+  options.measure_seconds = 0.001;
+  const Status refused = chosen(options, no_gain).status();
   EXPECT_EQ(refused.code(), Code::kUnsupported);
   EXPECT_NE(refused.message().find("0 of 1 layers"), std::string_view::npos) << refused.message();
-  EXPECT_TRUE(chosen(how, macs_as_time).ok());
-  how.measure_seconds = 0;  // then nobody looks
-  EXPECT_TRUE(chosen(how, no_gain).ok());
+  EXPECT_TRUE(chosen(options, macs_as_time).ok());
+  options.measure_seconds = 0;  // then nobody looks
+  EXPECT_TRUE(chosen(options, no_gain).ok());
 }
 
 TEST_F(Factorising, RefusesWhatHasNoMeaning) {
-  ShrinkOptions how = by(Importance::kSvd, 0.5);
-  EXPECT_TRUE(check(how).ok());
-  how.device = "pi4";
-  EXPECT_EQ(check(how).code(), Code::kInvalidArgument);
-  how = by(Importance::kSvd, 0.5);
-  how.target = {.units = 0.5};
-  EXPECT_EQ(check(how).code(), Code::kInvalidArgument);
+  ShrinkOptions options = by(Importance::kSvd, 0.5);
+  EXPECT_TRUE(check(options).ok());
+  options.device = "pi4";
+  EXPECT_EQ(check(options).code(), Code::kInvalidArgument);
+  options = by(Importance::kSvd, 0.5);
+  options.target = {.units = 0.5};
+  EXPECT_EQ(check(options).code(), Code::kInvalidArgument);
   // The other tiny network has no layer that factors would make smaller.
-  how = by(Importance::kTucker, 0.5);
-  const auto none = shrink({*device_, *device_}, model_, data_, how);
+  options = by(Importance::kTucker, 0.5);
+  const auto none = shrink({*device_, *device_}, model_, data_, options);
   EXPECT_EQ(none.status().code(), Code::kUnsupported);
   EXPECT_NE(none.status().message().find("svd"), std::string_view::npos);
   const NetworkForBatch network = as_given(large_);

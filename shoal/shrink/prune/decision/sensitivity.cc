@@ -11,9 +11,8 @@
 #include "shoal/model/passes/passes.h"
 #include "shoal/shrink/compress/units/remove.h"
 #include "shoal/shrink/prune/decision/decide.h"
-#include "shoal/shrink/prune/decision/worth.h"
 #include "shoal/shrink/retraining/retrain.h"
-#include "shoal/train/data/prefetch.h"
+#include "shoal/train/data/batches.h"
 #include "shoal/train/run/evaluation/evaluate_graph.h"
 #include "shoal/train/run/setup/derived_options.h"
 #include "shoal/train/run/setup/training_network.h"
@@ -22,7 +21,7 @@
 namespace shoal::shrink {
 namespace {
 
-constexpr size_t kShares = 10;  // of a group, of which one stays
+constexpr size_t kShares = 10;  // of a group; one stays
 constexpr int kLoaders = 1;
 constexpr size_t kAhead = 2;
 
@@ -185,16 +184,16 @@ Result<Sensitivity> sensitivity_of(Device& device, const NetworkForBatch& networ
       const size_t gone = gone_at(share, group.size());
       if (!entered.empty() && entered.back() == gone) continue;
       const auto smaller = compress::remove(batch.graph, groups, std::span(units).first(gone));
-      if (smaller.status().code() == Code::kUnsupported) break;  // it cannot lose so many
+      if (smaller.status().code() == Code::kUnsupported) break;  // it cannot lose this many
       if (!smaller.ok()) return smaller.status();
       SHOAL_TRY(trial.enter(*smaller));
       entered.push_back(gone);
     }
     SHOAL_ASSIGN(const auto evaluations, trial.evaluate(batches, probabilities, cancel));
     for (size_t share = 1; share < kShares; ++share) {
-      const auto found = std::ranges::find(entered, gone_at(share, group.size()));
-      if (found == entered.end()) break;
-      of_group.top1.push_back(evaluations[static_cast<size_t>(found - entered.begin())].top1());
+      const auto position = std::ranges::find(entered, gone_at(share, group.size()));
+      if (position == entered.end()) break;
+      of_group.top1.push_back(evaluations[static_cast<size_t>(position - entered.begin())].top1());
     }
   }
   return result;

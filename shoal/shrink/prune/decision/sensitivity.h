@@ -25,7 +25,7 @@ Result<Sensitivity> sensitivity_of(Device& device, const NetworkForBatch& networ
                                    const ShrinkOptions& options,
                                    const std::atomic<bool>* cancel = nullptr);
 
-// How many of the examples to look at, for so many groups of a network of so many
+// The number of examples to look at, for `groups` groups of a network of `macs`
 // multiply-accumulates: 2,000, or fewer where all evaluations together would take more than 1e13,
 // but 100. ResNet-20 takes 9e12, 114 s on one core of a busy machine; without a bound a large
 // network would take hours. Pure.

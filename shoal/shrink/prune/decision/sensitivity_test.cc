@@ -6,7 +6,7 @@
 
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"
-#include "shoal/shrink/prune/decision/worth.h"
+#include "shoal/shrink/prune/decision/decide.h"
 #include "shoal/shrink/prune/shrink_testing.h"
 #include "shoal/shrink/retraining/retrain.h"
 
@@ -31,8 +31,9 @@ class Sensitivities : public Shrinking {
 };
 
 TEST_F(Sensitivities, AreThoseOfTheNetworkWithoutTheUnits) {
-  const NetworkForBatch given = as_given(model_);
-  const auto trained = retrain(*device_, given, given, data_.data, options().recipe, {});
+  const NetworkForBatch network_for_batch = as_given(model_);
+  const auto trained =
+      retrain(*device_, network_for_batch, network_for_batch, data_.data, options().recipe, {});
   ASSERT_TRUE(trained.ok()) << trained.status().message();
   const auto result = of(trained->network);
   ASSERT_TRUE(result.ok()) << result.status().message();
@@ -116,11 +117,11 @@ TEST_F(Sensitivities, NeedExamples) {
 }
 
 TEST_F(Sensitivities, AreLookedAtWhereTheyAreAskedFor) {
-  ShrinkOptions how = options();
-  how.recipe.epochs = 1;
-  EXPECT_FALSE(run(how)->sensitivity);
-  how.sensitivity = true;
-  const auto result = run(how);
+  ShrinkOptions shrink_options = options();
+  shrink_options.recipe.epochs = 1;
+  EXPECT_FALSE(run(shrink_options)->sensitivity);
+  shrink_options.sensitivity = true;
+  const auto result = run(shrink_options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   ASSERT_TRUE(result->sensitivity);
   EXPECT_EQ(result->sensitivity->groups.size(), 1u);

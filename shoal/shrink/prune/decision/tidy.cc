@@ -11,8 +11,8 @@
 #include "shoal/model/graph/random_inputs.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/passes/rewriter.h"
+#include "shoal/shrink/compress/units/narrowing.h"
 #include "shoal/shrink/compress/units/remove.h"
-#include "shoal/shrink/compress/units/slabs.h"
 #include "shoal/shrink/prune/decision/decide.h"
 #include "shoal/train/step/weights/rebuild.h"
 
@@ -217,11 +217,8 @@ class DeadUnits {
 };
 
 NetworkForBatch without_dead_code(NetworkForBatch network) {
-  return [network = std::move(network)](int64_t batch) -> Result<LoadedGraph> {
-    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
-    SHOAL_ASSIGN(loaded.graph, passes::remove_dead_code(loaded.graph));
-    return loaded;
-  };
+  return fit::changed(std::move(network),
+                      [](const Graph& graph) { return passes::remove_dead_code(graph); });
 }
 
 }  // namespace
@@ -261,14 +258,14 @@ Result<std::vector<size_t>> dead_units(Device& device, const Graph& graph,
 Result<Tidied> tidied(Device& device, NetworkForBatch network) {
   Tidied result{without_dead_code(without_subnormals(std::move(network))), {}};
   while (true) {
-    SHOAL_ASSIGN(const LoadedGraph one, result.network(1));
-    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
-    SHOAL_ASSIGN(const std::vector<size_t> units, dead_units(device, one.graph, groups));
+    SHOAL_ASSIGN(const LoadedGraph loaded, result.network(1));
+    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(loaded.graph));
+    SHOAL_ASSIGN(const std::vector<size_t> units, dead_units(device, loaded.graph, groups));
     if (units.empty()) return result;
-    const auto smaller = compress::remove(one.graph, groups, units);
+    const auto smaller = compress::remove(loaded.graph, groups, units);
     if (smaller.status().code() == Code::kUnsupported) return result;
     SHOAL_TRY(smaller.status());
-    for (const GroupLeft& group : removed_by(one.graph, groups, units)) {
+    for (const GroupLeft& group : removed_by(loaded.graph, groups, units)) {
       lower(result.removed, group);
     }
     result.network = without(std::move(result.network), units);

@@ -205,11 +205,11 @@ TEST_F(Shrinking, WritesNothingThatNoAnswerNeeds) {
   const Graph given = fit::testing::make_network(1);
   clear(weights(given, "fc1.weight"), 0, 4 * 16);
   const Model model = model_of(given);
-  ShrinkOptions how = options();
-  how.target = {.macs = 0.8};
-  how.recipe.epochs = 2;
-  how.out = out_;
-  const auto result = shrink({*device_, *device_}, model, data_, how);
+  ShrinkOptions shrink_options = options();
+  shrink_options.target = {.macs = 0.8};
+  shrink_options.recipe.epochs = 2;
+  shrink_options.out = out_;
+  const auto result = shrink({*device_, *device_}, model, data_, shrink_options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   const auto file = open_model(out_.string());
   ASSERT_TRUE(file.ok());

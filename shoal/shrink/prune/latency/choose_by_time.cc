@@ -122,7 +122,7 @@ class Choice {
   const Kept most_;  // what there was at first
   std::vector<size_t> gone_;
   std::vector<std::vector<size_t>> units_;        // by group: what there was, the best first
-  std::vector<std::vector<double>> worth_up_to_;  // by group: of the best so many
+  std::vector<std::vector<double>> worth_up_to_;  // by group: of the best n units
   std::vector<std::vector<size_t>> steps_;        // by group: whose time it changes
   double ms_ = 0;
 };

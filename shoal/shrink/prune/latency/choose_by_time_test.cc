@@ -19,7 +19,7 @@ compress::Groups groups_of(const std::vector<size_t>& sizes) {
   return groups;
 }
 
-// One step per group: so many milliseconds for each block of 16 begun, and a little per unit.
+// One step per group: some milliseconds for each block of 16 begun, and a little per unit.
 LatencyTable stairs(const std::vector<double>& per_block, double per_unit = 0.001) {
   LatencyTable table{.steps = {}, .surfaces = {}, .outside_ms = 0.5};
   for (size_t g = 0; g < per_block.size(); ++g) {

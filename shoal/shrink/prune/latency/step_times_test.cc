@@ -1,5 +1,3 @@
-#include "shoal/shrink/prune/latency/step_times.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -166,16 +164,16 @@ TEST(TimerByPlan, SharesTheTimeOfTheBestPlan) {
 // a network that was searched for the very plan is known.
 TEST(TimerByPlan, CarriesPlansOverToOtherWidths) {
   const Model model = *open_model("zoo:nin");
-  const Graph one = model.graph()->graph;
-  const compress::Groups groups = *compress::find_groups(one);
+  const Graph graph = model.graph()->graph;
+  const compress::Groups groups = *compress::find_groups(graph);
   const plan::ClusterProfile cluster = *plan::find_cluster("2xpi3/gigabit");
   const auto narrow = [&](uint64_t seed) {
-    return *passes::optimize(*compress::remove(one, groups, drawn_units(groups, seed, 1)));
+    return *passes::optimize(*compress::remove(graph, groups, drawn_units(groups, seed, 1)));
   };
   const StepTimer timer = timer_by_plan(cluster);
-  const double first = timer(*passes::optimize(one))->ms;
+  const double first = timer(*passes::optimize(graph))->ms;
   ASSERT_TRUE(timer(narrow(1)).ok() && timer(narrow(2)).ok());
-  EXPECT_DOUBLE_EQ(timer(*passes::optimize(one))->ms, first);
+  EXPECT_DOUBLE_EQ(timer(*passes::optimize(graph))->ms, first);
   for (const uint64_t seed : {uint64_t{3}, uint64_t{4}}) {
     const auto carried = timer(narrow(seed));
     const auto searched = timer_by_plan(cluster)(narrow(seed));
@@ -188,17 +186,17 @@ TEST(TimerByPlan, CarriesPlansOverToOtherWidths) {
 // Messages of fewer bytes are part of the time, of a plan that was searched and of one that was
 // carried over.
 TEST(TimerByPlan, KnowsHowMessagesTravel) {
-  const Graph one = open_model("zoo:nin")->graph()->graph;
-  const compress::Groups groups = *compress::find_groups(one);
+  const Graph graph = open_model("zoo:nin")->graph()->graph;
+  const compress::Groups groups = *compress::find_groups(graph);
   const plan::ClusterProfile cluster = *plan::find_cluster("3xpi3/wifi-94");
-  const Graph whole = *passes::optimize(one);
+  const Graph whole = *passes::optimize(graph);
   plan::WireOptions wire{.smallest = plan::WireFormat::kI8, .error = 1, .inputs = true};
   wire.largest[whole[whole.inputs()[0]].name] = 1;
   for (const Node& node : whole.nodes()) wire.largest[whole[node.outputs[0]].name] = 1;
   const StepTimer plain = timer_by_plan(cluster), rounded = timer_by_plan(cluster, wire);
   for (uint64_t seed = 1; seed <= 5; ++seed) {  // three of them are searched for
     const Graph narrow =
-        *passes::optimize(*compress::remove(one, groups, drawn_units(groups, seed, 1)));
+        *passes::optimize(*compress::remove(graph, groups, drawn_units(groups, seed, 1)));
     const auto wide_time = plain(narrow), narrow_time = rounded(narrow);
     ASSERT_TRUE(wide_time.ok() && narrow_time.ok());
     EXPECT_LT(narrow_time->ms, 0.99 * wide_time->ms);

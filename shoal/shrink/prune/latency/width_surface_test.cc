@@ -1,11 +1,10 @@
-#include "shoal/shrink/prune/latency/width_surface.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "shoal/base/math/random.h"
+#include "shoal/shrink/prune/latency/latency_table.h"
 
 namespace shoal::shrink {
 namespace {

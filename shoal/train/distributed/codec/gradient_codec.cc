@@ -46,9 +46,9 @@ Status check_options(const CodecOptions& options) {
 std::string_view name_of(CodecKind kind) { return kNames[static_cast<size_t>(kind)]; }
 
 std::optional<CodecKind> find_codec(std::string_view name) {
-  const auto found = std::ranges::find(kNames, name);
-  if (found == kNames.end()) return std::nullopt;
-  return kKinds[static_cast<size_t>(found - kNames.begin())];
+  const auto position = std::ranges::find(kNames, name);
+  if (position == kNames.end()) return std::nullopt;
+  return kKinds[static_cast<size_t>(position - kNames.begin())];
 }
 
 std::span<const CodecKind> all_codecs() { return kKinds; }
@@ -196,10 +196,10 @@ std::map<std::string, Tensor> GradientCodec::state() const {
 Status GradientCodec::restore(const std::map<std::string, Tensor>& state) {
   SHOAL_ASSIGN(const int64_t steps, train::steps_from(state, kSteps));
   const auto find = [&](const std::string& name, const TensorType& type) -> const Tensor* {
-    const auto found = state.find(name);
-    const bool is_usable = found != state.end() && found->second.type() == type &&
-                           is_within(found->second.data<float>(), kLargestDecoded);
-    return is_usable ? &found->second : nullptr;
+    const auto position = state.find(name);
+    const bool is_usable = position != state.end() && position->second.type() == type &&
+                           is_within(position->second.data<float>(), kLargestDecoded);
+    return is_usable ? &position->second : nullptr;
   };
   const auto lacks = [](const std::string& name) {
     return Status(Code::kCorrupt, "there is no " + name + " of this codec");

@@ -14,7 +14,6 @@
 
 #include "shoal/base/status.h"
 #include "shoal/model/tensor/tensor.h"
-#include "shoal/train/distributed/codec/codec_options.h"
 #include "shoal/train/distributed/codec/tensor_codec.h"
 
 namespace shoal::learn {

@@ -73,8 +73,8 @@ std::vector<Tensor> error_of(const GradientCodec& codec, std::span<const TensorT
   std::vector<Tensor> error = zeros(types);
   const auto state = codec.state();
   for (size_t i = 0; i < types.size(); ++i) {
-    const auto found = state.find("codec.error." + std::to_string(i));
-    if (found != state.end()) error[i] = found->second.clone();
+    const auto position = state.find("codec.error." + std::to_string(i));
+    if (position != state.end()) error[i] = position->second.clone();
   }
   return error;
 }

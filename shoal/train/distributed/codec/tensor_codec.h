@@ -1,18 +1,50 @@
 // TensorCodec: how the gradient of one weight travels. GradientCodec has one for each weight.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "shoal/base/math/random.h"
 #include "shoal/base/status.h"
 #include "shoal/model/tensor/tensor.h"
-#include "shoal/train/distributed/codec/codec_options.h"
 
 namespace shoal::learn {
+
+enum class CodecKind : uint8_t {
+  kF32,
+  kF16,
+  kInt8,
+  kOneBit,
+  kTern,
+  kQsgd,
+  kPowerSgd,
+  kTopK,
+  kDrive
+};
+
+// "f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive"; nothing for another
+// name.
+std::string_view name_of(CodecKind kind);
+std::optional<CodecKind> find_codec(std::string_view name);
+std::span<const CodecKind> all_codecs();
+
+struct CodecOptions {
+  CodecKind kind = CodecKind::kF32;
+  // What the receiver lacks is added to the next gradient (1bit, powersgd, topk). Without it these
+  // learn worse: for comparisons only.
+  bool feedback = true;
+  int qsgd_bits = 4;      // of an element, the sign included: 2 to 7
+  int64_t rank = 2;       // powersgd
+  double density = 0.01;  // topk: the share of elements that are sent
+  float momentum = 0.9f;  // topk: of the sender; the update behind it then has none
+  uint64_t seed = 1;      // of stochastic rounding, powersgd's first basis and drive's signs
+};
 
 // Elements of a gradient are at most this large: sums of their squares are then finite in f32.
 inline constexpr float kLargestGradient = 1e12f;
@@ -55,7 +87,7 @@ class TensorCodec {
 std::unique_ptr<TensorCodec> make_tensor_codec(const CodecOptions& options, const Shape& shape,
                                                uint64_t number);
 
-// The parts of which that consists; each is in the file of its name.
+// The codecs of one tensor, each in the file of its name.
 std::unique_ptr<TensorCodec> make_f32_codec(const Shape& shape);
 std::unique_ptr<TensorCodec> make_f16_codec(const Shape& shape);
 std::unique_ptr<TensorCodec> make_int8_codec(const Shape& shape);

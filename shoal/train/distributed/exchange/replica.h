@@ -21,9 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "shoal/train/distributed/exchange/contribution.h"
+#include "shoal/train/distributed/exchange/merger.h"
 #include "shoal/train/distributed/exchange/step_codec.h"
-#include "shoal/train/distributed/exchange/tree_sum.h"
 #include "shoal/train/step/trainer/trainer.h"
 
 namespace shoal::learn {

@@ -2,6 +2,7 @@
 // of norms, which are few, travel as f32, in steps that need them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -58,7 +59,7 @@ struct OuterRule {
 struct ExchangeOptions {
   CodecOptions codec = {};
   int levels = 3;  // a step has 2^levels micro-batches
-  // More than 1: replicas exchange what they learned after so many steps of their own.
+  // More than 1: replicas exchange what they learned after this many steps of their own.
   int64_t local_steps = 1;
   OuterRule outer = {};  // where there are local steps
 
@@ -99,6 +100,14 @@ class StepCodec {
 
   GradientCodec gradients_, statistics_;
   StepTypes types_;
+};
+
+// Sums over the micro-batches [first, end) of a step, each divided by the number of all. Where the
+// codec is exact, one message for each node of subtrees_of(first, end), in order; otherwise one.
+struct Contribution {
+  int64_t first = 0, end = 0;
+  double loss = 0;  // the sum of theirs, divided likewise
+  std::vector<std::byte> message = {};
 };
 
 }  // namespace shoal::learn

@@ -1,5 +1,3 @@
-#include "shoal/train/distributed/exchange/tree_sum.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <random>
 
 #include "shoal/base/math/random.h"
+#include "shoal/train/distributed/exchange/merger.h"
 
 namespace shoal::learn {
 namespace {

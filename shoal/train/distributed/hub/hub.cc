@@ -1,9 +1,8 @@
 #include "shoal/train/distributed/hub/hub.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "shoal/train/distributed/schedule/shares.h"
+#include "shoal/train/distributed/schedule/training_scheduler.h"
 
 namespace shoal::learn {
 namespace {
@@ -46,8 +45,8 @@ std::vector<int> Hub::workers() const {
 }
 
 double Hub::seconds_of(int worker) const {
-  const auto found = workers_.find(worker);
-  return found == workers_.end() ? 0 : median_of(found->second.seconds);
+  const auto position = workers_.find(worker);
+  return position == workers_.end() ? 0 : median_of(position->second.seconds);
 }
 
 void Hub::remember_speed(Worker& worker, double seconds, double done) {
@@ -78,9 +77,9 @@ void Hub::send_state(int worker, Time now) {
 }
 
 void Hub::synced(int worker, Time now) {
-  const auto found = workers_.find(worker);
-  if (found == workers_.end()) return;
-  found->second.joining.reset();
+  const auto position = workers_.find(worker);
+  if (position == workers_.end()) return;
+  position->second.joining.reset();
   DeviceRow& row = devices_[worker];
   if (row.state == DeviceRow::State::kJoining && row.changed) row.changed = step_;
   row.state = DeviceRow::State::kWorking;
@@ -88,9 +87,9 @@ void Hub::synced(int worker, Time now) {
 }
 
 void Hub::applied(int worker, const Applied& report, Time now) {
-  const auto found = workers_.find(worker);
-  if (found == workers_.end()) return;
-  Worker& sender = found->second;
+  const auto position = workers_.find(worker);
+  if (position == workers_.end()) return;
+  Worker& sender = position->second;
   if (const auto left = sender.left.find(report.step); left != sender.left.end()) {
     // Half of one more, as it was somewhere in the next.
     const auto done = std::clamp<int64_t>(report.done, 0, left->second.range.size());
@@ -109,12 +108,12 @@ void Hub::applied(int worker, const Applied& report, Time now) {
 }
 
 Verdict Hub::verdict(int worker, int64_t step, int64_t first, int64_t end) const {
-  const auto found = workers_.find(worker);
-  if (found == workers_.end()) return Verdict::kRefuse;
+  const auto position = workers_.find(worker);
+  if (position == workers_.end()) return Verdict::kRefuse;
   const auto is_of = [&](const Work& work) {
     return work.step == step && work.range.first == first && work.range.end == end;
   };
-  const Worker& sender = found->second;
+  const Worker& sender = position->second;
   if (sender.work && is_of(*sender.work)) return Verdict::kAccept;
   const auto left = sender.left.find(step);
   return left != sender.left.end() && is_of(left->second) ? Verdict::kLate : Verdict::kRefuse;
@@ -210,9 +209,9 @@ std::vector<double> Hub::planned_for(const std::vector<int>& workers) const {
   for (const auto& [worker, time] : options_.planned) slowest = std::max(slowest, time);
   std::vector<double> planned;
   for (const int worker : workers) {
-    const auto found = options_.planned.find(worker);
+    const auto position = options_.planned.find(worker);
     planned.push_back(
-        static_cast<double>(found != options_.planned.end() ? found->second : slowest));
+        static_cast<double>(position != options_.planned.end() ? position->second : slowest));
   }
   return planned;
 }
@@ -292,8 +291,8 @@ void Hub::end_step(Time now) {
   missing_.clear();
   running_ = false;
   for (auto& [number, row] : devices_) {
-    const auto found = accepted_from_.find(number);
-    row.share = found == accepted_from_.end() ? 0 : found->second;
+    const auto position = accepted_from_.find(number);
+    row.share = position == accepted_from_.end() ? 0 : position->second;
     row.steps += row.share > 0 ? 1 : 0;
   }
   for (auto& [number, worker] : workers_) {

@@ -28,9 +28,24 @@
 #include <optional>
 #include <vector>
 
-#include "shoal/train/distributed/hub/device_table.h"
-
 namespace shoal::learn {
+
+struct DeviceRow {
+  enum class State : uint8_t { kJoining, kWorking, kLost };
+  State state = State::kJoining;
+  // The step in which it was lost, or from which on it works again; nothing: it was never lost.
+  std::optional<int64_t> changed = {};
+  int64_t share = 0;       // micro-batches of the last step that ended
+  double seconds = 0;      // per micro-batch, the median of the last ones; 0: not known
+  double lag_seconds = 0;  // of its last gradients, behind the first ones of that step
+  int64_t steps = 0;       // ended, in which it was asked for something
+  int64_t late = 0;        // of these: ended without it
+
+  friend bool operator==(const DeviceRow&, const DeviceRow&) = default;
+};
+
+// By worker, with those that were lost.
+using DeviceTable = std::map<int, DeviceRow>;
 
 struct HubOptions {
   using Duration = std::chrono::nanoseconds;
@@ -96,7 +111,7 @@ class Hub {
   // `seconds`: that the worker computed, as it says; 0: all the time since it was asked counts.
   Verdict push(int worker, int64_t step, int64_t first, int64_t end, Time now, double seconds = 0);
   // A worker has applied a merged step, and its weights are, or are not, the hub's. If it had to
-  // leave a task of that step, so many of its micro-batches were done.
+  // leave a task of that step, this many of its micro-batches were done.
   struct Applied {
     int64_t step = 0;
     bool equal = true;
@@ -106,7 +121,7 @@ class Hub {
   // The worker is gone, or wants to leave.
   void lose(int worker, Time now);
   void tick(Time now);
-  // Ends the run after this step, and so many more.
+  // Ends the run n steps after this one.
   void stop(int64_t more = 0) { options_.steps = std::min(options_.steps, step_ + 1 + more); }
 
   // When tick() should be called if nothing else happens; nothing if the run is over.
@@ -157,7 +172,7 @@ class Hub {
   void advance(Time now);  // whatever is possible
   void end_step(Time now);
   void end_run();
-  bool is_awaited() const;  // somebody computes for this step
+  bool is_awaited() const;  // a worker computes for this step
   bool is_gathering() const;
   std::vector<int> idle_workers() const;
   std::vector<double> speeds_of(const std::vector<int>& workers) const;
@@ -176,7 +191,7 @@ class Hub {
   std::map<int, int64_t> accepted_from_ = {};  // the same by worker
   std::optional<Time> first_push_ = {};        // of the step
   Time began_ = {};                            // the step
-  Time expected_ = {};  // when it should be done; that of began_ if nobody knows
+  Time expected_ = {};                         // when it should be done; that of began_ if unknown
   std::optional<Time> alone_since_ = {};
   std::map<int, Worker> workers_;
   DeviceTable devices_;

@@ -12,7 +12,6 @@
 
 #include "shoal/base/status.h"
 #include "shoal/model/tensor/tensor.h"
-#include "shoal/train/distributed/exchange/contribution.h"
 #include "shoal/train/distributed/exchange/step_codec.h"
 
 namespace shoal::learn {
@@ -24,7 +23,7 @@ struct StateMessage {
   std::map<std::string, Tensor> state = {};
   std::map<std::string, Tensor> codec = {};  // empty: the codec stays as it is
 };
-// Compute the micro-batches [first, end) of the step; or of so many local steps, which are numbered
+// Compute the micro-batches [first, end) of the step; or of n local steps, which are numbered
 // from `step` times their number on, with this factor of the learning rate.
 struct AssignMessage {
   int64_t step = 0, first = 0, end = 0;

@@ -13,7 +13,7 @@ namespace {
 constexpr const char *kSteps = "hub.steps", *kPlan = "hub.plan";
 constexpr std::string_view kTrainer = "trainer/", kCodec = "hub/", kWorker = "worker/";
 constexpr size_t kHashes = 64;  // a worker that is further behind is sent the state again
-// Statistics are means of so many samples, and of so many steps at least.
+// Statistics are means of at least this many samples and steps.
 constexpr int64_t kMeasuredSamples = 1024, kLeastAveraged = 4;
 
 using State = HubSession::State;
@@ -56,9 +56,9 @@ Tensor encode_plan(const std::map<int, int64_t>& planned) {
 
 Result<std::map<int, int64_t>> decode_plan(const State& state) {
   std::map<int, int64_t> planned;
-  const auto found = state.find(kPlan);
-  if (found == state.end()) return planned;
-  const Tensor& rows = found->second;
+  const auto position = state.find(kPlan);
+  if (position == state.end()) return planned;
+  const Tensor& rows = position->second;
   const bool is_table =
       rows.dtype() == DType::kI64 && rows.shape().rank() == 2 && rows.shape()[1] == 2;
   if (!is_table) return Status(Code::kCorrupt, "a plan of shares that cannot be read");

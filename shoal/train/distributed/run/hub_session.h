@@ -71,8 +71,8 @@ class HubSession {
   bool has_statistics() const { return has_statistics_; }
   uint64_t hash() const { return hash_of_learned(replica_.trainer()); }
 
-  // Makes a checkpoint when the first step begins, which keeps its plan, and after every so many
-  // steps, or more where a worker takes so long to send its part; 0: none. A worker that is lost
+  // Makes a checkpoint when the first step begins, which keeps its plan, and after every n
+  // steps, or more where a worker takes longer to send its part; 0: none. A worker that is lost
   // meanwhile has no part in it; where all parts are `needed`, the checkpoint is given up instead.
   void save_every(int64_t steps, bool needed = false) {
     save_every_ = steps;
@@ -86,7 +86,7 @@ class HubSession {
   Status restore(const State& state);
   // The workers that learned when a checkpoint was made.
   static std::vector<int> workers_in(const State& state);
-  // Norms of what lost workers had carried along: gradients that nobody will see.
+  // Norms of what lost workers had carried along: gradients that are lost with them.
   const std::vector<double>& lost_norms() const { return lost_norms_; }
 
  private:

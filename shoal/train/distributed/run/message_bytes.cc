@@ -18,7 +18,7 @@ void put_tensors(Writer& writer, const std::map<std::string, Tensor>& tensors) {
 namespace {
 
 // Trainers have tensors of these types only. The size is checked before memory is taken: it must be
-// the size of bytes that are there.
+// the number of bytes present.
 Tensor get_tensor(Reader& reader) {
   const auto dtype = reader.get<uint64_t>();
   const auto rank = reader.get<uint64_t>();

@@ -1,6 +1,7 @@
 // The fields of messages between hubs and workers, as bytes: integers and doubles of 8 bytes,
 // little-endian as every processor that Shoal runs on; bytes and names behind their length. What
-// comes from a peer is hostile: memory is taken for what is there, not for what a length says.
+// comes from a peer is hostile: memory is taken for the bytes present, not for the length they
+// claim.
 #pragma once
 
 #include <algorithm>

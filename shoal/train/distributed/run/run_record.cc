@@ -18,11 +18,11 @@ RunRecord::Moment mean_of(std::span<const RunRecord::Moment> some) {
   RunRecord::Moment mean{.step = some.back().step, .seconds = some.back().seconds};
   const auto count = static_cast<double>(some.size());
   double counted = 0;  // moments whose bytes are known
-  for (const RunRecord::Moment& one : some) {
-    mean.loss += one.loss / count;
-    mean.step_seconds += one.step_seconds / count;
-    if (!std::isnan(one.bytes)) mean.bytes += one.bytes, ++counted;
-    for (const auto& [worker, share] : one.shares) mean.shares[worker] += share / count;
+  for (const RunRecord::Moment& moment : some) {
+    mean.loss += moment.loss / count;
+    mean.step_seconds += moment.step_seconds / count;
+    if (!std::isnan(moment.bytes)) mean.bytes += moment.bytes, ++counted;
+    for (const auto& [worker, share] : moment.shares) mean.shares[worker] += share / count;
   }
   mean.bytes = counted > 0 ? mean.bytes / counted : std::numeric_limits<double>::quiet_NaN();
   return mean;
@@ -41,7 +41,7 @@ std::string state_of(const RunRecord& record, const DeviceRow& row) {
   return "";
 }
 
-// What is known of it: a rate that nobody measured is as good as infinite.
+// The known links: a rate that was not measured counts as infinite.
 std::string link_text(const plan::LinkProfile& link) {
   constexpr double kUnknown = 1e15;
   std::string text;

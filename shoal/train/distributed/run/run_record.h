@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "shoal/plan/profile.h"
-#include "shoal/train/distributed/hub/device_table.h"
 #include "shoal/train/distributed/hub/hub.h"
 
 namespace shoal::learn {
@@ -54,7 +53,7 @@ struct RunRecord {
   std::vector<Event> events = {};  // the first thousand
   std::vector<Accuracy> accuracies = {};
   int64_t batch = 0;          // examples of a step
-  int64_t micro_batches = 1;  // of which it consists
+  int64_t micro_batches = 1;  // of a step
   int64_t local_steps = 1;
   std::string codec = {};
   double step_seconds = 0;       // the median, without the first
@@ -84,7 +83,7 @@ class RunRecorder {
   // The first step begins. Later calls do nothing.
   void begin(Hub::Time now);
   void end_step(const StepFacts& step, const DeviceTable& devices, Hub::Time now);
-  // A worker was lost, or is there again, while this step was computed.
+  // A worker was lost or came back while this step was computed.
   void update(int64_t step, const DeviceTable& devices, Hub::Time now);
 
   double seconds_at(Hub::Time now) const;  // since begin()

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdlib>
 
-#include "shoal/train/distributed/codec/codec_options.h"
+#include "shoal/train/distributed/codec/tensor_codec.h"
 
 namespace shoal::learn {
 namespace {

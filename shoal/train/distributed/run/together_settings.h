@@ -17,7 +17,7 @@ struct TogetherSettings {
   bool all_workers = false, let_sleep = false;
   bool measured = false, fixed = false;  // shares
   double slack = 0;
-  double straggler = 1;  // in each step another emulated worker takes so many times as long
+  double straggler = 1;  // in each step another emulated worker takes this many times as long
 
   // Whether shares stay as planned; nothing: as the codec and checkpoints demand. Fixed ones win.
   std::optional<bool> fixed_shares() const;

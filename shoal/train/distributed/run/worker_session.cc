@@ -71,7 +71,7 @@ Status WorkerSession::work() {
   return {};
 }
 
-// Micro-batches, each of which is computed in every local step.
+// Micro-batches; every local step computes each of them.
 int64_t WorkerSession::done_of(const Task& task) {
   const AssignMessage& range = task.range;
   const int64_t all = task.local * (range.end - range.first) + task.next - range.first;

@@ -20,7 +20,7 @@ struct MicroBatch {
 // Not thread-safe.
 class WorkerSession {
  public:
-  // The examples of a micro-batch of a step. They follow from the two numbers alone, whoever asks.
+  // The examples of a micro-batch of a step. They follow from the two numbers alone.
   using Source = std::function<Result<MicroBatch>(int64_t step, int64_t number)>;
 
   WorkerSession(Replica replica, Source source)

@@ -1,10 +1,10 @@
-#include "shoal/train/distributed/schedule/shares.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 #include <random>
+
+#include "shoal/train/distributed/schedule/training_scheduler.h"
 
 namespace shoal::learn {
 namespace {

@@ -2,11 +2,69 @@
 // whether radios are kept awake and results broadcast. A pure function of measured profiles.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "shoal/train/distributed/schedule/step_cost.h"
+#include "shoal/plan/profile.h"
+#include "shoal/train/distributed/codec/tensor_codec.h"
 
 namespace shoal::learn {
+
+// Splits `total` micro-batches among workers that take these seconds for one: the greatest of
+// share * seconds is as small as it can be [Mao 2017b]. Workers may get none. Equal ones get as
+// many, the first ones one more. REQUIRES: there is a worker, every number is above 0, total >= 0.
+std::vector<int64_t> shares_of(std::span<const double> seconds, int64_t total);
+
+// A device as it was measured. A table and not a rate: small batches are slower per sample.
+struct TrainingDevice {
+  std::string name;
+  // Samples and the seconds of a step with them, ascending; between them a line, beyond the last in
+  // proportion, below the first the same slope as to zero. REQUIRES: not empty, above 0.
+  std::vector<std::pair<int64_t, double>> times;
+  double codec_bytes_per_second = 4e9;  // of f32, encoded or decoded
+  plan::LinkProfile link = {};
+
+  double seconds_of(int64_t samples) const;
+};
+
+struct TrainingSite {
+  std::vector<TrainingDevice> workers;
+  plan::LinkProfile hub = {};
+  double hub_codec_bytes_per_second = 4e9;
+  // A broadcast reaches all workers at this share of the rate to one; 0: the medium has none.
+  double broadcast_rate = 0;
+  bool overlaps = true;  // gradients of the last layers are sent while others are computed
+  // The hub sends to one worker after the other, and each begins when it has the merged step, not
+  // with the last. A step is then the time from one merge to the next.
+  bool staggers = false;
+};
+
+struct TrainingJob {
+  int64_t batch = 128;             // samples of a step
+  int64_t unit = 1;                // samples of a micro-batch; a share is a number of these
+  double gradient_bytes = 0;       // as f32
+  double backward_share = 2. / 3;  // of the time of a step
+  // Codecs that may be used, and the bytes of a message by each.
+  std::map<CodecKind, double> messages = {};
+  int64_t most_local_steps = 1;  // between two exchanges; more than 1 learns other weights
+  bool may_keep_awake = true;
+};
+
+struct TrainingPlan {
+  std::vector<int64_t> shares;  // samples of each worker
+  CodecKind codec = CodecKind::kF32;
+  int64_t local_steps = 1;
+  bool keeps_awake = false;
+  bool broadcasts = false;
+};
+
+// Seconds of a step by this plan. One worker alone exchanges nothing. REQUIRES: the plan is for
+// this site and job; a share is not 0.
+double predict_step(const TrainingSite& site, const TrainingJob& job, const TrainingPlan& plan);
 
 struct Schedule {
   TrainingPlan plan;

@@ -6,7 +6,7 @@
 
 #include "shoal/engine/run/scores.h"
 #include "shoal/model/passes/passes.h"
-#include "shoal/train/data/prefetch.h"
+#include "shoal/train/data/batches.h"
 #include "shoal/train/run/evaluation/evaluate_graph.h"
 #include "shoal/train/run/evaluation/evaluation.h"
 #include "shoal/train/step/graph/step_graph.h"

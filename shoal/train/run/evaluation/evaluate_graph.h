@@ -15,8 +15,8 @@ namespace shoal::fit {
 Result<Evaluation> evaluate(Device& device, const Graph& network, const Batches& batches);
 
 // Adds the answers to a batch. The scores come from a model of any origin; fails with
-// kInvalidArgument if they are none for so many images. Where it is not known whether they are
-// probabilities, each row tells by itself whether a Softmax came before.
+// kInvalidArgument if they are no scores of this number of images. Where it is not known whether
+// they are probabilities, each row tells by itself whether a Softmax came before.
 Status add_answers(const Batch& batch, const Tensor& scores, std::optional<bool> probabilities,
                    Evaluation& result);
 

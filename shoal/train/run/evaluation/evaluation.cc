@@ -1,6 +1,5 @@
 #include "shoal/train/run/evaluation/evaluation.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "shoal/engine/run/scores.h"
@@ -20,7 +19,7 @@ void Evaluation::add(std::span<const float> scores, bool probabilities, int64_t 
                      size_t example) {
   if (images_ == 0) {
     classes_ = scores.size();
-    // The matrix has classes^2 counters: 128 MB at kMaxClasses. With more classes nobody reads it.
+    // The matrix has classes^2 counters: 128 MB at kMaxClasses. With more classes it is unreadable.
     confusions_.assign(classes_ <= kMaxClasses ? classes_ * classes_ : 0, 0);
   }
   SHOAL_CHECK(scores.size() == classes_);

@@ -71,7 +71,7 @@ class Evaluation {
 // How to evaluate.
 struct EvaluationOptions {
   Preprocess preprocess = {};
-  size_t limit = 0;  // only the first so many examples; 0: all
+  size_t limit = 0;  // only the first n examples; 0: all
   size_t batch = 0;  // images per run; 0: what the model declares, or 16 if it takes any
   // Called after each run with the examples done and their number.
   std::function<void(size_t done, size_t total)> progress = {};

@@ -12,7 +12,7 @@ namespace shoal::fit {
 // Images in a second. REQUIRES: seconds > 0.
 double images_per_s(const Evaluation& answers, double seconds);
 
-// Answers that took so many seconds.
+// Answers that took `seconds`.
 Facts facts_of(const Evaluation& answers, double seconds);
 
 // What a person should know who reads them, in one line; empty if there is nothing.

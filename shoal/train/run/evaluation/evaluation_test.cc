@@ -124,8 +124,8 @@ TEST_F(Evaluate, GoesThroughAllExamplesOnce) {
 }
 
 TEST_F(Evaluate, DoesNotDependOnTheBatch) {
-  Session one = open(make_network(1)), four = open(make_network(4));
-  const auto by_one = evaluate(one, Rows(30)), by_four = evaluate(four, Rows(30));
+  Session session = open(make_network(1)), four = open(make_network(4));
+  const auto by_one = evaluate(session, Rows(30)), by_four = evaluate(four, Rows(30));
   ASSERT_TRUE(by_one.ok() && by_four.ok());
   EXPECT_EQ(by_one->correct(), by_four->correct());
   EXPECT_NEAR(by_one->loss(), by_four->loss(), 1e-6);

@@ -9,7 +9,6 @@
 #include "shoal/engine/device/hybrid.h"
 #include "shoal/engine/session/layer_profile.h"
 #include "shoal/model/tensor/random_tensor.h"
-#include "shoal/train/step/trainer/step_work.h"
 
 namespace shoal::fit {
 namespace {

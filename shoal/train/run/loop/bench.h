@@ -60,7 +60,7 @@ class TrainingBench {
     bool bf16 = false;         // activations in half the memory
     bool update_on_device = false;
   };
-  // Of batches of which the network is a graph for. Fails as Trainer::create(). REQUIRES: `device`
+  // For the batch size of the network's graph. Fails as Trainer::create(). REQUIRES: `device`
   // outlives it.
   static Result<TrainingBench> create(Device& device, Graph network, const Options& options);
   static constexpr int64_t kUsualBatch = 64;

@@ -12,8 +12,8 @@ namespace shoal::fit {
 namespace {
 
 const Fact* find(const Facts& facts, std::string_view name) {
-  const auto found = std::ranges::find(facts, name, &Fact::name);
-  return found != facts.end() ? &*found : nullptr;
+  const auto position = std::ranges::find(facts, name, &Fact::name);
+  return position != facts.end() ? &*position : nullptr;
 }
 
 LatencyRecorder times_of(std::initializer_list<double> all) {

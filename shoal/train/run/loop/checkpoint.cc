@@ -68,7 +68,7 @@ Json exact(const std::vector<std::string>& texts) {
 std::string settings_of(const TrainingOptions& options) {
   const train::OptimizerOptions& rule = options.optimizer;
   const train::Loss& loss = options.loss;
-  const Preprocess& how = options.preprocess;
+  const Preprocess& preprocess = options.preprocess;
   const Augment& augment = options.augment;
   const auto list = [](std::initializer_list<Json> all) { return Json::array(all); };
   Json settings = {
@@ -76,8 +76,9 @@ std::string settings_of(const TrainingOptions& options) {
       {"format", exact(options.format)},
       {"limit", options.limit},
       {"hold_out", options.hold_out},
-      {"preprocess", list({how.resize, how.crop, how.stretch, how.channels, how.mean, how.std,
-                           how.scale, how.bgr, how.nhwc})},
+      {"preprocess",
+       list({preprocess.resize, preprocess.crop, preprocess.stretch, preprocess.channels,
+             preprocess.mean, preprocess.std, preprocess.scale, preprocess.bgr, preprocess.nhwc})},
       {"augment", list({augment.crop, augment.shift, augment.flip, augment.noise})},
       {"batch", options.batch},
       {"seed", options.seed},

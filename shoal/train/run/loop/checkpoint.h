@@ -14,7 +14,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/model/tensor/tensor.h"
-#include "shoal/train/run/loop/progress.h"
+#include "shoal/train/run/loop/training_loop.h"
 #include "shoal/train/run/setup/training_options.h"
 
 namespace shoal::fit {

@@ -135,9 +135,9 @@ TEST(Settings, TellNamesApartThatAreNoUtf8) {
 }
 
 TEST(Settings, HaveTheMemoryLimitWhereItDecides) {
-  const TrainingOptions one{.model = "m", .bf16 = true, .memory_bytes = 1};
+  const TrainingOptions training_options{.model = "m", .bf16 = true, .memory_bytes = 1};
   const TrainingOptions two{.model = "m", .bf16 = true, .memory_bytes = 2};
-  EXPECT_NE(settings_of(one), settings_of(two));
+  EXPECT_NE(settings_of(training_options), settings_of(two));
 }
 
 }  // namespace

@@ -78,10 +78,10 @@ privacy::PrivacySpent PrivateTraining::spent(uint64_t steps) const {
   privacy::PrivacySpent spent{.delta = options_.delta > 0 ? options_.delta : 0.1 / examples,
                               .sample_rate = static_cast<double>(batch_) / examples,
                               .steps = steps};
-  const privacy::Epsilon found = privacy::epsilon_of_steps(spent.sample_rate, options_.noise, steps,
-                                                           spent.delta, privacy::default_orders());
-  spent.epsilon = found.epsilon;
-  spent.order = found.order;
+  const privacy::Epsilon epsilon = privacy::epsilon_of_steps(
+      spent.sample_rate, options_.noise, steps, spent.delta, privacy::default_orders());
+  spent.epsilon = epsilon.epsilon;
+  spent.order = epsilon.order;
   if (sum_ && sum_->added() > 0) {
     spent.clipped = static_cast<double>(sum_->clipped()) / static_cast<double>(sum_->added());
   }

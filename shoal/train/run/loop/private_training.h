@@ -39,7 +39,7 @@ class PrivateTraining {
                        double rate_factor,
                        const std::function<Result<std::vector<Tensor>>(const Batch& one)>& targets);
 
-  // What so many steps reveal.
+  // What n steps reveal.
   privacy::PrivacySpent spent(uint64_t steps) const;
 
  private:

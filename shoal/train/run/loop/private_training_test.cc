@@ -36,7 +36,7 @@ class PrivateRun : public ::testing::Test {
     SHOAL_CHECK(loop.ok());
     return *std::move(loop);
   }
-  // The weights after all epochs, or after so many steps.
+  // The weights after all epochs, or after n steps.
   Weights trained(size_t steps = 1000) {
     std::atomic<bool> cancel = false;
     size_t done = 0;

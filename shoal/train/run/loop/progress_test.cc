@@ -1,6 +1,6 @@
-#include "shoal/train/run/loop/progress.h"
-
 #include <gtest/gtest.h>
+
+#include "shoal/train/run/loop/training_loop.h"
 
 namespace shoal::fit {
 namespace {

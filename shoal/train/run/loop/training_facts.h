@@ -11,7 +11,7 @@ namespace shoal::fit {
 
 // With the memory that this process has had at most.
 Facts facts_of(const TrainingResult& result);
-// Of training with differential privacy, at so many images a second.
+// Of training with differential privacy, at this number of images a second.
 Facts facts_of(const privacy::PrivacySpent& spent, double images_per_second);
 // Both, if there was privacy. An epsilon that is infinite is null.
 Json to_json(const TrainingResult& result);

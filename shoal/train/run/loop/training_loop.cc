@@ -4,7 +4,7 @@
 //   epoch:  evaluate, close the epoch, remember the best weights, save, call on_epoch
 //
 // A checkpoint thus never holds weights and progress of different steps. Images are read and
-// augmented by other threads (train/data/prefetch.h); all else runs on the thread that calls run().
+// augmented by other threads (train/data/batches.h); all else runs on the thread that calls run().
 #include "shoal/train/run/loop/training_loop.h"
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 #include "shoal/base/timing/seconds_since.h"
 #include "shoal/engine/run/scores.h"
 #include "shoal/model/passes/passes.h"
-#include "shoal/train/data/prefetch.h"
+#include "shoal/train/data/batches.h"
 #include "shoal/train/run/evaluation/evaluate_graph.h"
 #include "shoal/train/run/loop/checkpoint.h"
 #include "shoal/train/run/loop/private_training.h"
 #include "shoal/train/run/setup/derived_options.h"
 #include "shoal/train/run/setup/feature_cache.h"
 #include "shoal/train/run/setup/training_network.h"
-#include "shoal/train/step/graph/frozen_body.h"
+#include "shoal/train/step/graph/features.h"
 
 namespace shoal::fit {
 namespace {
@@ -64,11 +64,49 @@ Status check_task(const TrainingTask& task, const TrainingOptions& options) {
 
 // A device with memory of its own keeps weights and what the optimiser remembers; only batches
 // travel. Penalties are added on the host.
-bool stays_on_device(const Device& device, const train::TrainerOptions& how) {
-  return !device.info().unified_memory && how.regularizers.empty() && !how.unit_penalty;
+bool stays_on_device(const Device& device, const train::TrainerOptions& options) {
+  return !device.info().unified_memory && options.regularizers.empty() && !options.unit_penalty;
 }
 
 }  // namespace
+
+// Every step has a full batch, so that sums over steps and the batch size give all means.
+void TrainingProgress::add_step(double loss, size_t correct_answers) {
+  loss_sum += loss;
+  correct += correct_answers;
+  ++step;
+}
+
+double TrainingProgress::top1(size_t batch) const {
+  return 100 * static_cast<double>(correct) /
+         (static_cast<double>(step) * static_cast<double>(batch));
+}
+
+void TrainingProgress::end_epoch(size_t batch, double held_out_loss, double held_out_top1) {
+  SHOAL_CHECK(step > 0);
+  results.push_back({.loss = mean_loss(),
+                     .top1 = top1(batch),
+                     .held_out_loss = held_out_loss,
+                     .held_out_top1 = held_out_top1,
+                     .seconds = seconds});
+  ++epoch;
+  step = 0;
+  loss_sum = 0;
+  correct = 0;
+}
+
+// max_element returns the first of equals: an epoch has to be better to count as better.
+size_t TrainingProgress::best_epoch() const {
+  SHOAL_CHECK(!results.empty());
+  const auto best = std::ranges::max_element(results, {}, &EpochResult::held_out_top1);
+  return static_cast<size_t>(best - results.begin());
+}
+
+// The difference counts the best epoch, too, hence > and not >=.
+bool TrainingProgress::out_of_patience(int64_t patience) const {
+  return patience > 0 && !results.empty() &&
+         results.size() - best_epoch() > static_cast<size_t>(patience);
+}
 
 // The state of a loop. Batches refer to data sets and to private_, and the prefetch refers to
 // batches, so that members are declared in that order and destroyed in reverse.
@@ -148,11 +186,11 @@ Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
                               evaluation_batches(options_, classes_));
   if (teacher) SHOAL_TRY(compile_teacher(*teacher));
   SHOAL_TRY(use_features(prepare_image));
-  train::TrainerOptions how = trainer_options(options_);
-  how.unit_penalty = penalty_;
-  how.step.teacher_features = teacher_features_;
-  how.update_on_device = stays_on_device(device_, how) && !private_;
-  SHOAL_ASSIGN(trainer_, train::Trainer::create(device_, network_, how));
+  train::TrainerOptions options = trainer_options(options_);
+  options.unit_penalty = penalty_;
+  options.step.teacher_features = teacher_features_;
+  options.update_on_device = stays_on_device(device_, options) && !private_;
+  SHOAL_ASSIGN(trainer_, train::Trainer::create(device_, network_, options));
   if (private_) SHOAL_TRY(private_->begin(*trainer_));
   schedule_ = schedule_of(options_, batches_->per_epoch());
   return options_.resume ? resume() : Status();

@@ -1,4 +1,4 @@
-// TrainingOptions in the terms of the rooms that do the work.
+// TrainingOptions in the terms of the parts that do the work.
 #pragma once
 
 #include "shoal/train/data/batches.h"

@@ -1,9 +1,6 @@
 #include "shoal/train/run/setup/feature_cache.h"
 
 #include <cstring>
-#include <memory>
-
-#include "shoal/train/data/prefetch.h"
 
 namespace shoal::fit {
 namespace {

@@ -13,7 +13,7 @@
 
 namespace shoal::fit {
 
-// The memory that the features of so many examples take.
+// The memory that the features of n examples take.
 size_t feature_bytes(const Graph& body, size_t examples);
 
 // The features of examples, in their order.
@@ -22,7 +22,7 @@ struct Features {
   Tensor labels;  // i64 [examples]
 };
 
-// The features of a data set of so many examples, all in memory. REQUIRES: `batches` go through the
+// The features of a data set of n examples, all in memory. REQUIRES: `batches` go through the
 // data set once, in order, and fit `body`, which has one output with the batch as its first axis.
 Result<Features> compute_features(Executable& body, const Batches& batches, size_t examples);
 

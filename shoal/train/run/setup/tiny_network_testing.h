@@ -1,4 +1,4 @@
-// A tiny network for the tests of this room, and images that it can tell apart.
+// A tiny network for the tests of this part, and images that it can tell apart.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace shoal::fit::testing {
 
 inline constexpr int64_t kSide = 4, kClasses = 4;
 
-// Images of 4 x 4 noisy pixels, one row of which is bright: the label is its number.
+// Images of 4 x 4 noisy pixels with one bright row: the label is its number.
 class Rows : public Dataset {
  public:
   explicit Rows(size_t count, uint64_t seed = 1) : count_(count), seed_(seed) {}

@@ -1,5 +1,7 @@
 #include "shoal/train/run/setup/training_network.h"
 
+#include <algorithm>
+
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/passes/rewriter.h"
@@ -30,6 +32,16 @@ Result<Graph> with_open_reshapes(const Graph& graph) {
     return rewriter.substitute(node, *node.op, {rewriter.map(node.inputs[0]), shape},
                                node.attributes);
   });
+}
+
+// A shell pattern that matches this name alone.
+std::string literal(const std::string& name) {
+  std::string pattern;
+  for (char c : name) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
 }
 
 }  // namespace
@@ -69,14 +81,14 @@ Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& 
 // and batch 2 follow the batch. Networks in which that is ambiguous are written for one image.
 Status export_network(const NetworkForBatch& network, const std::filesystem::path& path,
                       const onnx::Properties& properties, onnx::Style style) {
-  SHOAL_ASSIGN(const LoadedGraph one, network(1));
+  SHOAL_ASSIGN(const LoadedGraph loaded, network(1));
   SHOAL_ASSIGN(const LoadedGraph two, network(2));
-  SHOAL_ASSIGN(const Graph open, with_open_reshapes(one.graph));
+  SHOAL_ASSIGN(const Graph open, with_open_reshapes(loaded.graph));
   SHOAL_ASSIGN(const Graph compared, with_open_reshapes(two.graph));
   const Status written =
-      onnx::write_onnx_for_any_batch(open, compared, path, one.outputs, properties, style);
+      onnx::write_onnx_for_any_batch(open, compared, path, loaded.outputs, properties, style);
   if (written.code() != Code::kUnsupported) return written;
-  return onnx::write_onnx(one.graph, path, one.outputs, properties, style);
+  return onnx::write_onnx(loaded.graph, path, loaded.outputs, properties, style);
 }
 
 Status export_network(const Model& model, const TrainingOptions& options,
@@ -89,11 +101,10 @@ Status export_network(const Model& model, const TrainingOptions& options,
   return export_network(trained, options.out);
 }
 
-Batches::Prepare images_for(const Graph& network, const Preprocess& how) {
+Batches::Prepare images_for(const Graph& network, const Preprocess& preprocess) {
   const Shape& shape = network[network.inputs()[0]].type.shape;
-  return [how, dims = std::vector<int64_t>(shape.begin(), shape.end())](const Tensor& image) {
-    return image_for_input(image, dims, how);
-  };
+  return [preprocess, dims = std::vector<int64_t>(shape.begin(), shape.end())](
+             const Tensor& image) { return image_for_input(image, dims, preprocess); };
 }
 
 int64_t classes_of(const Graph& network) {
@@ -108,6 +119,15 @@ Result<Graph> up_to_scores(const Graph& network, std::span<const ValueId> others
   graph.mark_output(rewriter.map(train::scores_of(network)));
   for (ValueId other : others) graph.mark_output(rewriter.map(other));
   return passes::optimize(graph);
+}
+
+std::vector<std::string> all_but(const Graph& network, const std::vector<std::string>& learned) {
+  std::vector<std::string> patterns;
+  for (ValueId id : train::learned_values(network)) {
+    if (std::ranges::find(learned, network[id].name) != learned.end()) continue;
+    patterns.push_back(literal(network[id].name));
+  }
+  return patterns;
 }
 
 }  // namespace shoal::fit

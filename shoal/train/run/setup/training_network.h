@@ -8,10 +8,13 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/engine/session/session.h"
+#include "shoal/model/graph/graph.h"
 #include "shoal/model/onnx/export/export.h"
 #include "shoal/train/data/batches.h"
 #include "shoal/train/run/setup/training_options.h"
@@ -33,6 +36,18 @@ Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& 
 // A network for batches of any size.
 using NetworkForBatch = std::function<Result<LoadedGraph>(int64_t batch)>;
 
+// The network whose graph is changed for every batch: `change` is a function from a Graph to a
+// Result<Graph>.
+template <class Change>
+NetworkForBatch changed(NetworkForBatch network, Change change) {
+  return [network = std::move(network),
+          change = std::move(change)](int64_t batch) -> Result<LoadedGraph> {
+    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
+    SHOAL_ASSIGN(loaded.graph, change(loaded.graph));
+    return loaded;
+  };
+}
+
 // Writes a network as ONNX: for batches of any size if the network allows it, else for one image.
 Status export_network(const NetworkForBatch& network, const std::filesystem::path& path,
                       const onnx::Properties& properties = {},
@@ -44,11 +59,14 @@ Status export_network(const Model& model, const TrainingOptions& options,
 
 // How an image becomes an input of the network, and how many classes the network scores. REQUIRES:
 // it has one input and one output [batch, classes].
-Batches::Prepare images_for(const Graph& network, const Preprocess& how);
+Batches::Prepare images_for(const Graph& network, const Preprocess& preprocess);
 int64_t classes_of(const Graph& network);
 
 // The network up to the scores of its classes, without a Softmax after them, and with these values
 // as further outputs.
 Result<Graph> up_to_scores(const Graph& network, std::span<const ValueId> others = {});
+
+// Patterns for all that a network would learn besides the constants of these names.
+std::vector<std::string> all_but(const Graph& network, const std::vector<std::string>& learned);
 
 }  // namespace shoal::fit

@@ -1,4 +1,4 @@
-// Bounds of training options, and their translation for the rooms below.
+// Bounds of training options, and their translation for the parts below.
 #include "shoal/train/run/setup/training_options.h"
 
 #include <algorithm>

@@ -21,15 +21,15 @@ namespace shoal::fit {
 // Defaults suit small networks on images. A value.
 struct TrainingOptions {
   // The network.
-  std::string model = {};     // as open_model takes it
-  bool from_scratch = false;  // fresh weights; the zoo's networks have them anyway
-  int64_t retarget = 0;       // replace the last layer by one for so many classes; 0: keep it
+  std::string model = {};                // as open_model takes it
+  bool from_scratch = false;             // fresh weights; the zoo's networks have them anyway
+  int64_t retarget = 0;                  // replace the last layer by one for n classes; 0: keep it
   std::vector<std::string> freeze = {};  // shell patterns of the weights that stay as they are
 
   // The data.
   std::filesystem::path data = {};  // a folder
   std::string format = {};          // as open_dataset takes it
-  size_t limit = 0;                 // only so many training examples; 0: all
+  size_t limit = 0;                 // only n training examples; 0: all
   double hold_out = 0.1;            // share to evaluate on where the data has no such split
   Damaged damaged = Damaged::kRefuse;
   Preprocess preprocess = {};
@@ -52,7 +52,7 @@ struct TrainingOptions {
   double drop_every = 10;  // kStep: epochs between two drops
   double drop = 0.1;       // kStep: to this part
   train::Loss loss = {.temperature = 4};
-  // The network has several outputs, each of which learns: how much its loss counts. Results are
+  // The network has several outputs that all learn: how much the loss of each counts. Results are
   // those of the first. Empty: there is one output.
   std::vector<float> output_weights = {};
   float self_distill = 0;  // as train::StepOptions says
@@ -60,7 +60,7 @@ struct TrainingOptions {
   float distill_features = 0;
   std::vector<std::string> penalties = {};  // as train::parse_regularizer takes them
   std::string teacher = {};  // the model whose answers have the share loss.distill; empty: none
-  // Training stops after so many epochs without a better result on held-out examples, and keeps the
+  // Training stops after n epochs without a better result on held-out examples, and keeps the
   // weights of the best epoch; 0: never. Needs such examples.
   int64_t patience = 0;
   // Differential privacy. Each example is then in a step with probability batch / examples, so that

@@ -149,13 +149,16 @@ TEST(FeatureLoss, RefusesTeachersWithoutMeaning) {
   const auto code = [](StepOptions options) {
     return make_step_graph(network(), options).status().code();
   };
-  const TensorType one{DType::kF32, {4, 3, 6, 6}}, two{DType::kF32, {4, 5, 3, 3}};
-  EXPECT_EQ(code({.distill_features = 1, .teacher_features = {one, two}}), Code::kOk);
+  const TensorType tensor_type{DType::kF32, {4, 3, 6, 6}}, two{DType::kF32, {4, 5, 3, 3}};
+  EXPECT_EQ(code({.distill_features = 1, .teacher_features = {tensor_type, two}}), Code::kOk);
   EXPECT_EQ(code({.distill_features = 1}), Code::kInvalidArgument);
-  EXPECT_EQ(code({.teacher_features = {one, two}}), Code::kInvalidArgument);
-  EXPECT_EQ(code({.distill_features = 1, .teacher_features = {one}}), Code::kInvalidArgument);
-  EXPECT_EQ(code({.distill_features = 1, .teacher_features = {two, one}}), Code::kInvalidArgument);
-  EXPECT_EQ(code({.distill_features = -1, .teacher_features = {one, two}}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.teacher_features = {tensor_type, two}}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.distill_features = 1, .teacher_features = {tensor_type}}),
+            Code::kInvalidArgument);
+  EXPECT_EQ(code({.distill_features = 1, .teacher_features = {two, tensor_type}}),
+            Code::kInvalidArgument);
+  EXPECT_EQ(code({.distill_features = -1, .teacher_features = {tensor_type, two}}),
+            Code::kInvalidArgument);
 }
 
 }  // namespace

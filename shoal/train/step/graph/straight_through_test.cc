@@ -1,5 +1,3 @@
-#include "shoal/train/step/graph/straight_through.h"
-
 #include <gtest/gtest.h>
 
 #include "shoal/engine/device/device.h"
@@ -11,7 +9,7 @@
 namespace shoal::train {
 namespace {
 
-// sum(round(w) * x) with steps of 0.5 up to 127.5, of which w and x are inputs.
+// sum(round(w) * x) with steps of 0.5 up to 127.5; w and x are inputs.
 Graph rounding(const char* scale) {
   auto graph = parse_text(std::string(R"(
 input x f32[4]

@@ -103,8 +103,8 @@ std::string_view name_of(Rule rule) {
 }
 
 std::optional<Rule> find_rule(std::string_view name) {
-  const auto found = std::ranges::find(kRules, name, &decltype(kRules)::value_type::second);
-  return found == kRules.end() ? std::nullopt : std::optional(found->first);
+  const auto position = std::ranges::find(kRules, name, &decltype(kRules)::value_type::second);
+  return position == kRules.end() ? std::nullopt : std::optional(position->first);
 }
 
 void Optimizer::remember(std::span<const Tensor> weights) {
@@ -194,11 +194,11 @@ Status Optimizer::restore(const std::map<std::string, Tensor>& state,
     Memory& memory = memories.emplace_back(Memory{role, {}});
     for (size_t i = 0; i < names_.size(); ++i) {
       const std::string name = "optimizer." + role + "." + names_[i];
-      const auto found = state.find(name);
-      if (found == state.end() || found->second.type() != weights[i].type()) {
+      const auto position = state.find(name);
+      if (position == state.end() || position->second.type() != weights[i].type()) {
         return Status(Code::kCorrupt, "there is no " + name + " of the weight's type");
       }
-      memory.tensors.push_back(found->second.clone());
+      memory.tensors.push_back(position->second.clone());
     }
   }
   memories_ = std::move(memories);

@@ -80,7 +80,7 @@ TEST(Optimizer, GoesOnFromItsState) {
   for (Rule rule : {Rule::kSgd, Rule::kAdam, Rule::kAdamW}) {
     const OptimizerOptions options{
         .rule = rule, .rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
-    Optimizer one(options, {"w"}), other(options, {"w"});
+    Optimizer optimizer(options, {"w"}), other(options, {"w"});
     std::vector<Tensor> weights{Tensor::of<float>({1, 2}, {1, -2})}, copy{weights[0].clone()};
     const std::vector gradients{Tensor::of<float>({1, 2}, {0.3f, 0.5f})};
     for (int step = 0; step < 5; ++step) {
@@ -88,11 +88,11 @@ TEST(Optimizer, GoesOnFromItsState) {
       Optimizer next(options, {"w"});
       ASSERT_TRUE(next.restore(other.state(), copy).ok());
       other = next;
-      ASSERT_TRUE(one.update(weights, gradients).ok());
+      ASSERT_TRUE(optimizer.update(weights, gradients).ok());
       ASSERT_TRUE(other.update(copy, gradients).ok());
       EXPECT_TRUE(std::ranges::equal(weights[0].bytes(), copy[0].bytes()));
     }
-    auto state = one.state();
+    auto state = optimizer.state();
     state.erase(state.begin());
     if (state.contains("optimizer.steps")) {
       EXPECT_EQ(other.restore(state, copy).code(), Code::kCorrupt);

@@ -9,11 +9,59 @@
 #include "shoal/train/step/optimizer/regularizer.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <vector>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "shoal/base/text/glob.h"
 
 namespace shoal::train {
 namespace {
+
+using Penalty = Regularizer::Penalty;
+using Groups = Regularizer::Groups;
+
+constexpr std::array kPenalties = {std::pair{std::string_view("lasso"), Penalty::kLasso},
+                                   std::pair{std::string_view("square"), Penalty::kSquare},
+                                   std::pair{std::string_view("hoyer"), Penalty::kHoyer}};
+constexpr std::array kGroups = {std::pair{std::string_view("elements"), Groups::kElements},
+                                std::pair{std::string_view("filters"), Groups::kFilters},
+                                std::pair{std::string_view("rows"), Groups::kFilters},
+                                std::pair{std::string_view("channels"), Groups::kChannels},
+                                std::pair{std::string_view("columns"), Groups::kColumns},
+                                std::pair{std::string_view("blocks"), Groups::kBlocks}};
+
+// "clusters4". A number of 64 is more than workers that gain from it.
+bool is_clusters(std::string_view word, Regularizer& result) {
+  constexpr std::string_view kClusters = "clusters";
+  constexpr int64_t kMost = 64;
+  if (!word.starts_with(kClusters)) return false;
+  word.remove_prefix(kClusters.size());
+  const char* const last = word.data() + word.size();
+  const auto [end, error] = std::from_chars(word.data(), last, result.clusters);
+  result.groups = Groups::kClusters;
+  return error == std::errc() && end == last && result.clusters >= 2 && result.clusters <= kMost;
+}
+
+// The text up to the first ':'. The word and the colon are removed from `text`.
+std::string_view take_word(std::string_view& text) {
+  const std::string_view word = text.substr(0, text.find(':'));
+  text.remove_prefix(std::min(word.size() + 1, text.size()));
+  return word;
+}
+
+template <class Table, class Value>
+bool find(const Table& table, std::string_view name, Value& value) {
+  for (const auto& [known, meaning] : table) {
+    if (known != name) continue;
+    value = meaning;
+    return true;
+  }
+  return false;
+}
 
 using Groups = Regularizer::Groups;
 using Penalty = Regularizer::Penalty;
@@ -101,7 +149,144 @@ std::vector<double> norms_of(const Grouping& grouping, std::span<const T> w) {
   return norms;
 }
 
+// Gradients are w times one factor per unit (regularizer.cc), so that a tensor needs one number per
+// axis and index: first the squares of its slices, which units add up to norms, then the sum of the
+// factors of the units that have the slice.
+
+// One number per index of an axis; empty: no unit has a slice along it.
+struct AxisNumbers {
+  std::vector<double> squares, factors;
+};
+
+// Calls f(begin, end, index) for each run of elements of a tensor that have this index.
+template <class F>
+void for_each_run(const Shape& shape, size_t axis, const F& f) {
+  const auto dim = static_cast<size_t>(shape[axis]);
+  const auto inner = static_cast<size_t>(shape.count(axis + 1, shape.rank()));
+  const auto count = static_cast<size_t>(shape.count());
+  for (size_t begin = 0, run = 0; begin < count; begin += inner, ++run) {
+    f(begin, begin + inner, run % dim);
+  }
+}
+
+class Pass {
+ public:
+  Pass(std::span<const std::string> names, std::span<const Tensor> weights)
+      : weights_(weights), axes_(weights.size()) {
+    for (size_t i = 0; i < names.size(); ++i) numbers_[names[i]] = i;
+    for (size_t i = 0; i < weights.size(); ++i) axes_[i].resize(weights[i].shape().rank());
+  }
+
+  // The penalty of a group; its factors are added to those of its slices.
+  double add(const UnitPenalty& penalty, const std::vector<UnitPenalty::Unit>& units) {
+    std::vector<double> norms;
+    for (const UnitPenalty::Unit& unit : units) {
+      double squares = 0;
+      for (const UnitPenalty::Slice& slice : unit) {
+        if (const AxisNumbers* axis = axis_of(slice)) {
+          squares += axis->squares[static_cast<size_t>(slice.index)];
+        }
+      }
+      norms.push_back(std::sqrt(squares));
+    }
+    double strength = penalty.strength;
+    if (penalty.penalty == Regularizer::Penalty::kLasso && !units.empty()) {
+      strength *= std::sqrt(elements_of(units[0]));
+    }
+    const double sum = penalize(penalty.penalty, norms);
+    for (size_t u = 0; u < units.size(); ++u) {
+      for (const UnitPenalty::Slice& slice : units[u]) {
+        if (AxisNumbers* axis = axis_of(slice)) {
+          axis->factors[static_cast<size_t>(slice.index)] += strength * norms[u];
+        }
+      }
+    }
+    return strength * sum;
+  }
+
+  void add_gradients(std::span<Tensor> gradients) const {
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      for (size_t axis = 0; axis < axes_[i].size(); ++axis) {
+        const std::vector<double>& factors = axes_[i][axis].factors;
+        if (factors.empty()) continue;
+        visit<Types<float, double>>(weights_[i].dtype(), [&]<class T>() {
+          const std::span<const T> w = weights_[i].data<T>();
+          const std::span<T> g = gradients[i].data<T>();
+          for_each_run(weights_[i].shape(), axis, [&](size_t begin, size_t end, size_t index) {
+            for (size_t k = begin; k < end; ++k) {
+              g[k] += static_cast<T>(factors[index] * static_cast<double>(w[k]));
+            }
+          });
+        });
+      }
+    }
+  }
+
+ private:
+  // Null: the weight is not learned.
+  AxisNumbers* axis_of(const UnitPenalty::Slice& slice) {
+    const auto position = numbers_.find(slice.weight);
+    if (position == numbers_.end()) return nullptr;
+    AxisNumbers& numbers = axes_[position->second][slice.axis];
+    if (numbers.squares.empty()) fill(weights_[position->second], slice.axis, numbers);
+    return &numbers;
+  }
+
+  static void fill(const Tensor& weight, size_t axis, AxisNumbers& numbers) {
+    numbers.squares.resize(static_cast<size_t>(weight.shape()[axis]));
+    numbers.factors.resize(numbers.squares.size());
+    visit<Types<float, double>>(weight.dtype(), [&]<class T>() {
+      const std::span<const T> w = weight.data<T>();
+      for_each_run(weight.shape(), axis, [&](size_t begin, size_t end, size_t index) {
+        double sum = 0;
+        for (size_t k = begin; k < end; ++k) {
+          sum += static_cast<double>(w[k]) * static_cast<double>(w[k]);
+        }
+        numbers.squares[index] += sum;
+      });
+    });
+  }
+
+  // Units of a group have equally many.
+  double elements_of(const UnitPenalty::Unit& unit) const {
+    int64_t elements = 0;
+    for (const UnitPenalty::Slice& slice : unit) {
+      const auto position = numbers_.find(slice.weight);
+      if (position == numbers_.end()) continue;
+      const Shape& shape = weights_[position->second].shape();
+      elements += shape.count() / shape[slice.axis];
+    }
+    return static_cast<double>(elements);
+  }
+
+  std::span<const Tensor> weights_;
+  std::map<std::string_view, size_t> numbers_;  // of the weights, by name
+  std::vector<std::vector<AxisNumbers>> axes_;  // per weight and axis
+};
+
 }  // namespace
+
+Result<Regularizer> parse_regularizer(std::string_view text) {
+  Regularizer result;
+  std::string_view rest = text;
+  bool known = find(kPenalties, take_word(rest), result.penalty);
+  const std::string_view groups = take_word(rest);
+  known = known && (find(kGroups, groups, result.groups) || is_clusters(groups, result));
+  // Unlike strtod(), this reads the same in every locale.
+  const std::string_view strength = take_word(rest);
+  const char* const last = strength.data() + strength.size();
+  const auto [end, error] = std::from_chars(strength.data(), last, result.strength);
+  const bool is_number = error == std::errc() && end == last && std::isfinite(result.strength);
+  if (!known || !is_number || result.strength < 0) {
+    return invalid("no penalty: " + std::string(text) + "; should be lasso:filters:1e-4");
+  }
+  if (!rest.empty()) {
+    result.applies = [pattern = std::string(rest)](std::string_view name) {
+      return matches_any(std::span(&pattern, 1), name);
+    };
+  }
+  return result;
+}
 
 double penalize(Regularizer::Penalty penalty, std::span<double> norms) {
   double sum = 0, squares = 0;
@@ -150,6 +335,16 @@ Tensor without_small_groups(const Regularizer& regularizer, const Tensor& weight
     });
   });
   return result;
+}
+
+double regularize(const UnitPenalty& penalty, std::span<const std::string> names,
+                  std::span<const Tensor> weights, std::span<Tensor> gradients) {
+  SHOAL_CHECK(names.size() == weights.size() && names.size() == gradients.size());
+  Pass pass(names, weights);
+  double sum = 0;
+  for (const auto& units : penalty.groups) sum += pass.add(penalty, units);
+  pass.add_gradients(gradients);
+  return sum;
 }
 
 }  // namespace shoal::train

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/model/tensor/tensor.h"
@@ -64,6 +66,34 @@ Tensor without_small_groups(const Regularizer& regularizer, const Tensor& weight
 // gradient of a weight is the weight times this. A group that is zero stays zero: the lasso has no
 // gradient there, and its subgradient 0 is chosen. Pure.
 double penalize(Regularizer::Penalty penalty, std::span<double> norms);
+
+// UnitPenalty: a regularizer whose groups of weights reach over several tensors, such as a channel
+// with its filter, its bias, its norm and the slices that read it.
+
+// With the norm n_u of all slices of unit u, and s their number of elements, the penalty of a group
+// is that of Regularizer for its units: sqrt(s) * sum(n) by the lasso, sum(n)^2 / sum(n^2) by
+// Hoyer. A value.
+struct UnitPenalty {
+  // One index of one axis of a weight.
+  struct Slice {
+    std::string weight;
+    size_t axis = 0;
+    int64_t index = 0;
+  };
+  using Unit = std::vector<Slice>;
+  Regularizer::Penalty penalty = Regularizer::Penalty::kLasso;
+  double strength = 0;
+  // Groups of units that compete with each other. A weight may be in several units, and slices may
+  // overlap: each counts.
+  std::vector<std::vector<Unit>> groups = {};
+};
+
+// The penalty, its strength included; adds its gradients to `gradients`. Slices of weights that are
+// not among `names` do not count. Threads may call it at once for different gradients. REQUIRES:
+// there are as many names, weights and gradients; gradients have the types of their weights, f32 or
+// f64; slices are within them.
+double regularize(const UnitPenalty& penalty, std::span<const std::string> names,
+                  std::span<const Tensor> weights, std::span<Tensor> gradients);
 
 }  // namespace shoal::train
 

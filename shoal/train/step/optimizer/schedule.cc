@@ -28,8 +28,8 @@ std::string_view name_of(Kind kind) {
 }
 
 std::optional<Kind> find_schedule(std::string_view name) {
-  const auto found = std::ranges::find(kKinds, name, &decltype(kKinds)::value_type::second);
-  return found == kKinds.end() ? std::nullopt : std::optional(found->first);
+  const auto position = std::ranges::find(kKinds, name, &decltype(kKinds)::value_type::second);
+  return position == kKinds.end() ? std::nullopt : std::optional(position->first);
 }
 
 double factor_at(const Schedule& schedule, int64_t step) {

@@ -1,10 +1,10 @@
-#include "shoal/train/step/optimizer/unit_penalty.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
+
+#include "shoal/train/step/optimizer/regularizer.h"
 
 namespace shoal::train {
 namespace {

@@ -1,6 +1,6 @@
 // A step of the trainer. Its state is weights, statistics and the optimiser's memories; `steps_` is
 // the position in the random stream of Dropout. All are on the host, or with `update_on_device` in
-// a ResidentStep, of which the host has a copy that fetch() renews.
+// a ResidentStep; fetch() renews the host's copy of them.
 //
 // Buffers live from step to step: the run writes to `outputs_`, the update changes `weights_` in
 // place, and statistics are swapped with the outputs that hold the new ones.
@@ -10,10 +10,8 @@
 #include <utility>
 
 #include "shoal/base/math/random.h"
-#include "shoal/train/step/graph/recompute.h"
-#include "shoal/train/step/graph/store_bf16.h"
+#include "shoal/train/step/graph/activation_memory.h"
 #include "shoal/train/step/optimizer/step_count.h"
-#include "shoal/train/step/trainer/resident_step.h"
 #include "shoal/train/step/trainer/update_graph.h"
 #include "shoal/train/step/weights/rebuild.h"
 
@@ -60,6 +58,20 @@ Status require_f32(const StepGraph& step, const Graph& network) {
 }
 
 }  // namespace
+
+Result<StepWork> step_work(const Graph& network, const StepOptions& options,
+                           const OptimizerOptions& optimizer, const Device& device) {
+  SHOAL_ASSIGN(const StepGraph step, make_step_graph(network, options));
+  SHOAL_ASSIGN(const UpdateGraph whole, add_update(step.graph, step.parameters.size(), optimizer));
+  StepWork work;
+  for (const Node& node : whole.graph.nodes()) {
+    work.macs += macs(whole.graph, node);
+    if (!device.supports(whole.graph, node)) {
+      work.elsewhere.push_back(place_of(whole.graph, node));
+    }
+  }
+  return work;
+}
 
 Trainer::Trainer(const Graph& network, const TrainerOptions& options,
                  std::vector<std::string> names)
@@ -268,11 +280,11 @@ std::map<std::string, Tensor> Trainer::state() const {
 Status Trainer::read_learned(const std::map<std::string, Tensor>& learned) {
   const auto read = [&](std::span<const std::string> names, std::span<Tensor> tensors) -> Status {
     for (size_t i = 0; i < names.size(); ++i) {
-      const auto found = learned.find(names[i]);
-      if (found == learned.end() || found->second.type() != tensors[i].type()) {
+      const auto position = learned.find(names[i]);
+      if (position == learned.end() || position->second.type() != tensors[i].type()) {
         return Status(Code::kCorrupt, "there is no " + names[i] + " of the network's type");
       }
-      tensors[i] = found->second.clone();
+      tensors[i] = position->second.clone();
     }
     return {};
   };

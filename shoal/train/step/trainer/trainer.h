@@ -3,6 +3,7 @@
 // exchange with others, needs nothing else.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,11 +16,20 @@
 #include "shoal/train/step/graph/step_graph.h"
 #include "shoal/train/step/optimizer/optimizer.h"
 #include "shoal/train/step/optimizer/regularizer.h"
-#include "shoal/train/step/optimizer/unit_penalty.h"
 
 #pragma GCC visibility push(default)
 
 namespace shoal::train {
+
+// The products of a step, and the nodes that a device does not take.
+struct StepWork {
+  int64_t macs = 0;                    // forward, backward and update
+  std::vector<std::string> elsewhere;  // by their names: another device has to compute them
+};
+
+// Of a step whose update is a part of it. Fails where make_step_graph() does.
+Result<StepWork> step_work(const Graph& network, const StepOptions& options,
+                           const OptimizerOptions& optimizer, const Device& device);
 
 class ResidentStep;
 

@@ -3,10 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/engine/device/device.h"
 #include "shoal/model/graph/graph.h"
+#include "shoal/model/tensor/tensor.h"
 #include "shoal/train/step/optimizer/optimizer.h"
 
 namespace shoal::train {
@@ -30,5 +34,51 @@ Result<UpdateGraph> add_update(const Graph& step, size_t weights, const Optimize
 // Numbers that an update depends on beside tensors: rates, and Adam's corrections for means that
 // begin with zero. `step` counts from 1; `factor` as in Optimizer::update().
 std::vector<float> update_scalars(const OptimizerOptions& options, int64_t step, double factor);
+
+// ResidentStep: a training step that keeps weights, statistics and the optimiser's memory on the
+// device from step to step; only the batch goes in, and only scores and loss come out.
+
+// The state that stays on the device, copied to host memory.
+struct ResidentState {
+  std::vector<Tensor> statistics, weights, memories;
+};
+
+// Not thread-safe. REQUIRES: the device outlives it.
+class ResidentStep {
+ public:
+  // `update` is a step's graph with its update. Its inputs are a batch, as many statistics as
+  // given, and then what UpdateGraph says; its outputs scores, loss, statistics, and the rest.
+  static Result<ResidentStep> create(Device& device, const UpdateGraph& update, size_t statistics);
+
+  // Copies the state to the device. Later changes of the tensors do not matter.
+  Status put(const ResidentState& state);
+  // The state in memory that no later step writes to.
+  Result<ResidentState> get() const;
+
+  struct Outcome {
+    Tensor scores;  // valid until the next run
+    float loss = 0;
+    float norm = 0;  // of the gradients
+  };
+  // One step on `batch`: images, targets and masks. Where the loss or the norm is no number the
+  // state stays what it was; the outcome says so.
+  Result<Outcome> run(std::span<const Tensor> batch, std::span<const float> scalars);
+
+  const Graph& graph() const { return executable_->graph(); }
+  MemoryUse memory() const { return executable_->memory(); }
+
+ private:
+  ResidentStep(Device& device, const UpdateGraph& update, size_t statistics)
+      : device_(&device),
+        statistics_(statistics),
+        weights_(update.weights),
+        scalars_(update.scalars),
+        memories_(update.memories) {}
+
+  Device* device_;
+  size_t statistics_, weights_, scalars_, memories_;
+  std::unique_ptr<Executable> executable_;
+  std::vector<DeviceValue> state_, next_;  // statistics, weights, memories; `next_` is written
+};
 
 }  // namespace shoal::train

@@ -8,7 +8,6 @@
 #include <map>
 
 #include "shoal/model/ops/ops.h"
-#include "shoal/train/step/weights/product_layer.h"
 #include "shoal/train/step/weights/rebuild.h"
 
 namespace shoal::train {

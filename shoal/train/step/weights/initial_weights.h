@@ -10,7 +10,7 @@
 
 namespace shoal::train {
 
-// The network with fresh weights: those of products random, such that a signal keeps its energy on
+// The network with fresh weights: those of products random, so that a signal keeps its energy on
 // its way through the layers (He et al. 2015 before a rectifier, else Glorot and Bengio 2010);
 // biases zero; norms that change nothing. All other constants stay as they are. The same seed gives
 // the same weights on every machine.

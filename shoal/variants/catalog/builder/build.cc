@@ -22,7 +22,7 @@
 #include "shoal/shrink/retraining/retrain.h"
 #include "shoal/variants/catalog/figures.h"
 #include "shoal/variants/catalog/make_variants.h"
-#include "shoal/variants/catalog/specialists/special_maker.h"
+#include "shoal/variants/catalog/specialists/specialise.h"
 
 namespace shoal::catalog {
 namespace {
@@ -105,11 +105,11 @@ class Build {
   Result<BuildResult> run() {
     const auto begin = std::chrono::steady_clock::now();
     SHOAL_TRY(make_folder(steps_));
-    SHOAL_ASSIGN(const LoadedGraph one, given_(1));
-    SHOAL_TRY(make_widths(one.graph));
+    SHOAL_ASSIGN(const LoadedGraph loaded, given_(1));
+    SHOAL_TRY(make_widths(loaded.graph));
     for (const VariantRecipe& recipe : options_.variants) {
-      const Status made = make(recipe, one.graph);
-      if (!made.ok()) return made.at(recipe.name);
+      const Status result = make(recipe, loaded.graph);
+      if (!result.ok()) return result.at(recipe.name);
     }
     SHOAL_TRY(measure());
     SHOAL_TRY(write());
@@ -145,18 +145,20 @@ class Build {
     return {};
   }
 
-  Status make_widths(const Graph& one) {
-    shrink::ShrinkOptions how = options_.shrink;
-    how.out = widths();
-    how.measure_seconds = 0;
-    const std::string settings = std::to_string(options_.widths) + settings_of(how, one);
+  Status make_widths(const Graph& graph) {
+    shrink::ShrinkOptions shrink_options = options_.shrink;
+    shrink_options.out = widths();
+    shrink_options.measure_seconds = 0;
+    const std::string settings =
+        std::to_string(options_.widths) + settings_of(shrink_options, graph);
     if (is_known(kWidths, widths() / kLargest, settings)) return {};
     Record record{.settings = settings};
     if (options_.widths > 0) {
-      SHOAL_ASSIGN(VariantsResult made,
-                   make_variants(devices_, model_, data_, options_.widths, how, callbacks_));
-      record.catalog = std::move(made.catalog);
-      record.dominated = std::move(made.dominated);
+      SHOAL_ASSIGN(
+          VariantsResult variants_result,
+          make_variants(devices_, model_, data_, options_.widths, shrink_options, callbacks_));
+      record.catalog = std::move(variants_result.catalog);
+      record.dominated = std::move(variants_result.dominated);
     } else {
       Variant only{.name = "v0", .method = "as given"};
       SHOAL_ASSIGN(only.figures, figures_of(devices_, given_, data_, recipe()));
@@ -196,16 +198,16 @@ class Build {
   }
 
   Status shrunk(const VariantRecipe& recipe) const {
-    shrink::ShrinkOptions how = recipe.shrink;
-    how.out = file_of(recipe.name);
-    how.steps = steps_ / (recipe.name + ".steps");
-    how.controls = how.sensitivity = false;
-    how.measure_seconds = 0;
-    how.resume = true;
-    auto made = shrink::shrink(devices_, model_, data_, how, callbacks_);
+    shrink::ShrinkOptions options = recipe.shrink;
+    options.out = file_of(recipe.name);
+    options.steps = steps_ / (recipe.name + ".steps");
+    options.controls = options.sensitivity = false;
+    options.measure_seconds = 0;
+    options.resume = true;
+    auto made = shrink::shrink(devices_, model_, data_, options, callbacks_);
     if (made.status().code() != Code::kInvalidArgument) return made.status();
-    how.resume = false;  // the run that was interrupted had other settings
-    return shrink::shrink(devices_, model_, data_, how, callbacks_).status();
+    options.resume = false;  // the run that was interrupted had other settings
+    return shrink::shrink(devices_, model_, data_, options, callbacks_).status();
   }
 
   Status in_int8(const VariantRecipe& recipe) const {
@@ -223,11 +225,12 @@ class Build {
 
   Status specialised(const VariantRecipe& recipe, Variant& variant) const {
     SHOAL_ASSIGN(const Model widest, open_model((widths() / kLargest).string()));
-    SpecialiseOptions how = recipe.special;
-    how.out = file_of(recipe.name);
-    if (!how.recipe.data.empty()) how.cache = steps_ / "features";  // which knows files of data
-    how.controls = false;
-    how.recipe.loss.distill = 0;  // a head has no teacher
+    SpecialiseOptions options = recipe.special;
+    options.out = file_of(recipe.name);
+    if (!options.recipe.data.empty())
+      options.cache = steps_ / "features";  // which knows files of data
+    options.controls = false;
+    options.recipe.loss.distill = 0;  // a head has no teacher
     const fit::TrainingCallbacks callbacks{
         .on_step =
             [&](const fit::StepReport& step) {
@@ -237,7 +240,8 @@ class Build {
             },
         .on_note = callbacks_.on_note,
         .cancel = callbacks_.cancel};
-    SHOAL_ASSIGN(Variant made, make_special(devices_, widest, data_, recipe.name, how, callbacks));
+    SHOAL_ASSIGN(Variant made,
+                 make_special(devices_, widest, data_, recipe.name, options, callbacks));
     made.method = variant.method;
     variant = std::move(made);
     return {};
@@ -246,18 +250,18 @@ class Build {
   const fit::TrainingOptions& recipe() const { return options_.shrink.recipe; }
 
   // What a step depends on besides its name. The widths come before all others.
-  std::string settings_of(const shrink::ShrinkOptions& how, const Graph& one) const {
-    return json_text(options_.shrink.recipe.data.string()) + shrink::settings_of(how, one);
+  std::string settings_of(const shrink::ShrinkOptions& options, const Graph& one) const {
+    return json_text(options_.shrink.recipe.data.string()) + shrink::settings_of(options, one);
   }
 
   std::string settings_of(const VariantRecipe& recipe, const Graph& one) const {
     if (recipe.by == Making::kShrink) return settings_of(recipe.shrink, one);
-    shrink::ShrinkOptions how = options_.shrink;
-    if (recipe.by == Making::kSpecialise) how.recipe = recipe.special.recipe;
+    shrink::ShrinkOptions options = options_.shrink;
+    if (recipe.by == Making::kSpecialise) options.recipe = recipe.special.recipe;
     const SpecialiseOptions& special = recipe.special;
     return method_of(recipe) + " " + json_number(special.other) + " " + json_text(special.at) +
            " " + json_number(special.max_drop) + " " + std::to_string(special.per_class) + " " +
-           std::to_string(options_.widths) + settings_of(how, one) +
+           std::to_string(options_.widths) + settings_of(options, one) +
            settings_of(options_.shrink, one);
   }
 

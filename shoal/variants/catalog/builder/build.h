@@ -66,8 +66,8 @@ struct BuildResult {
 };
 
 // Makes, measures and writes the catalog; its index comes last. Held-out examples choose, test
-// examples only judge. Fails as make_variants(), shrink() and specialise() do, naming the variant,
-// and with kInvalidArgument for names that are none, twice there or not of a width.
+// examples only evaluate. Fails as make_variants(), shrink() and specialise() do, naming the
+// variant, and with kInvalidArgument for names that are none, twice there or not of a width.
 Result<BuildResult> build(const shrink::ShrinkDevices& devices, const Model& model,
                           const fit::JudgedData& data, const BuildOptions& options,
                           const shrink::ShrinkCallbacks& callbacks = {});

@@ -10,8 +10,8 @@
 #include "shoal/shrink/prune/shrink_testing.h"
 #include "shoal/shrink/retraining/networks.h"
 #include "shoal/shrink/retraining/retrain.h"
-#include "shoal/variants/catalog/model_of.h"
-#include "shoal/variants/catalog/specialists/special_maker.h"
+#include "shoal/variants/catalog/catalog.h"
+#include "shoal/variants/catalog/specialists/specialise.h"
 
 namespace shoal::catalog {
 namespace {
@@ -50,16 +50,17 @@ TEST_F(Building, MakesAFolderThatCanBeCopied) {
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->variants, built->catalog.variants);
   EXPECT_EQ(read->variants.size() + built->dominated.size(), 6u);
-  for (const Variant& one : read->variants) {
-    const auto network = [&](int64_t batch) { return open_variant(copied, one, batch); };
+  for (const Variant& variant : read->variants) {
+    const auto network = [&](int64_t batch) { return open_variant(copied, variant, batch); };
     const auto graph = network(1);
-    ASSERT_TRUE(graph.ok()) << one.name << graph.status().message();
-    EXPECT_EQ(parameters(graph->graph), one.figures.size.parameters) << one.name;
-    const auto model = model_of(copied, one);
-    ASSERT_TRUE(model.ok()) << one.name << model.status().message();
-    EXPECT_EQ(parameters(model->graph()->graph), one.figures.size.parameters) << one.name;
-    if (one.special) continue;
-    EXPECT_EQ(*shrink::top1_of(*device_, network, *data_.test, options().recipe), one.figures.top1);
+    ASSERT_TRUE(graph.ok()) << variant.name << graph.status().message();
+    EXPECT_EQ(parameters(graph->graph), variant.figures.size.parameters) << variant.name;
+    const auto model = model_of(copied, variant);
+    ASSERT_TRUE(model.ok()) << variant.name << model.status().message();
+    EXPECT_EQ(parameters(model->graph()->graph), variant.figures.size.parameters) << variant.name;
+    if (variant.special) continue;
+    EXPECT_EQ(*shrink::top1_of(*device_, network, *data_.test, options().recipe),
+              variant.figures.top1);
   }
   EXPECT_EQ(without_dominated(read->variants), read->variants);
 }
@@ -127,11 +128,11 @@ TEST_F(Building, HasSpecialNetworksMadeLater) {
   SpecialMaker maker(options);
   for (const std::vector<int64_t>& classes : {std::vector<int64_t>{0, 1}, {2}}) {
     const auto file = folder() / "now.onnx";
-    const auto made = maker.make(classes, file);
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    ASSERT_TRUE(made->special.has_value());
-    EXPECT_EQ(made->special->classes, classes);
-    EXPECT_GT(made->figures.millijoules, 0);
+    const auto result = maker.make(classes, file);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    ASSERT_TRUE(result->special.has_value());
+    EXPECT_EQ(result->special->classes, classes);
+    EXPECT_GT(result->figures.millijoules, 0);
     EXPECT_TRUE(open_model(file.string()).ok());
   }
   EXPECT_EQ(devices, 1);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <memory>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -13,15 +12,15 @@
 #include "shoal/base/math/hash.h"
 #include "shoal/base/text/json_text.h"
 #include "shoal/base/timing/seconds_since.h"
+#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/passes/passes.h"
+#include "shoal/shrink/retraining/networks.h"
 #include "shoal/train/run/setup/derived_options.h"
-#include "shoal/train/run/setup/freeze.h"
 #include "shoal/train/run/setup/training_network.h"
 #include "shoal/train/step/weights/initial_weights.h"
 #include "shoal/train/step/weights/rebuild.h"
-#include "shoal/variants/catalog/specialists/cascade.h"
-#include "shoal/variants/catalog/specialists/preforward.h"
+#include "shoal/variants/catalog/figures.h"
 #include "shoal/variants/catalog/specialists/special_network.h"
 
 namespace shoal::catalog {
@@ -57,12 +56,6 @@ std::vector<int64_t> at_places(std::span<const int64_t> all, std::span<const siz
   return some;
 }
 
-int64_t macs_of(const Graph& graph) {
-  int64_t all = 0;
-  for (const Node& node : graph.nodes()) all += macs(graph, node);
-  return all;
-}
-
 Result<Tensor> labels_of(const Dataset& data) {
   Tensor labels({DType::kI64, {static_cast<int64_t>(data.size())}});
   for (size_t i = 0; i < data.size(); ++i) {
@@ -72,7 +65,7 @@ Result<Tensor> labels_of(const Dataset& data) {
   return labels;
 }
 
-// The examples that are not in the stream, of so many.
+// The examples, below `count`, that are not in the stream.
 std::vector<size_t> others(const Stream& stream, size_t count) {
   std::vector<size_t> all(count), left;
   std::iota(all.begin(), all.end(), size_t{0});
@@ -119,7 +112,7 @@ class Run {
     result_.seconds_head = seconds_since(begin) - result_.seconds_features;
     if (!result_.warm) SHOAL_TRY(complete(preforward));
     SHOAL_TRY(calibrate(preforward));
-    SHOAL_TRY(judge());
+    SHOAL_TRY(evaluate());
     if (options_.controls) SHOAL_TRY(compare(preforward));
     if (!options_.out.empty()) SHOAL_TRY(write());
     return std::move(result_);
@@ -139,20 +132,20 @@ class Run {
     for (int64_t one : options_.classes) {
       if (one >= classes) return invalid("the network has no class " + std::to_string(one));
     }
-    result_.macs_general = macs_of(general.graph);
+    result_.macs_general = total_macs(general.graph);
     SHOAL_ASSIGN(const Graph special, special_network(1, {}));
-    result_.macs = macs_of(special);
+    result_.macs = total_macs(special);
     SHOAL_ASSIGN(const Graph lower, body(1));
     const std::string text = to_text(lower) + to_text(general.graph);
-    const Preprocess& how = recipe_.preprocess;
+    const Preprocess& preprocess = recipe_.preprocess;
     key_ = std::to_string(hash_of(std::as_bytes(std::span(text)))) + " " +
-           std::to_string(how.resize) + " " + std::to_string(how.crop) + " " +
-           std::to_string(how.stretch) + " " + std::to_string(how.channels) + " " +
-           std::to_string(how.scale) + " " + std::to_string(how.bgr) + " " +
-           std::to_string(how.nhwc) + " " + std::to_string(recipe_.seed) + " " +
+           std::to_string(preprocess.resize) + " " + std::to_string(preprocess.crop) + " " +
+           std::to_string(preprocess.stretch) + " " + std::to_string(preprocess.channels) + " " +
+           std::to_string(preprocess.scale) + " " + std::to_string(preprocess.bgr) + " " +
+           std::to_string(preprocess.nhwc) + " " + std::to_string(recipe_.seed) + " " +
            json_number(recipe_.hold_out) + " " + std::to_string(recipe_.limit) + " " +
            std::to_string(data_.data.training->size()) + " " + device_.info().name;
-    for (const auto& list : {how.mean, how.std}) {
+    for (const auto& list : {preprocess.mean, preprocess.std}) {
       for (float x : list) key_ += " " + json_number(double{x});
     }
     if (options_.cache.empty()) return {};
@@ -312,7 +305,7 @@ class Run {
 
   std::vector<int64_t> stage_macs() const { return {result_.macs, result_.macs_general}; }
 
-  Status judge() {
+  Status evaluate() {
     SHOAL_ASSIGN(const Tensor labels, labels_of(*data_.test));
     const Stream seen = stream(labels);
     const Relabelled examples(data_.test, seen);
@@ -432,6 +425,50 @@ Result<SpecialiseResult> specialise(Device& device, const Model& model, const Mo
     }
   }
   return Run(device, model, general, data, options, callbacks).run();
+}
+
+Result<Variant> make_special(const shrink::ShrinkDevices& devices, const Model& widest,
+                             const fit::JudgedData& data, std::string name,
+                             const SpecialiseOptions& options,
+                             const fit::TrainingCallbacks& callbacks) {
+  SHOAL_ASSIGN(const SpecialiseResult specialise_result,
+               specialise(devices.learns, widest, nullptr, data, options, callbacks));
+  Variant variant{.name = std::move(name), .has_file = true};
+  variant.special = Special{.classes = options.classes,
+                            .threshold = specialise_result.threshold,
+                            .falls = std::clamp(1 - specialise_result.cascade.share[0], 0.0, 1.0),
+                            .precision = specialise_result.cascade.precision[0]};
+  // As others will see it: from the file.
+  SHOAL_ASSIGN(const Model file, open_model(options.out.string()));
+  SHOAL_ASSIGN(variant.figures, costs_of(devices.runs, shrink::as_given(file)));
+  variant.figures.top1 = specialise_result.cascade.top1;
+  variant.figures.held_out_top1 = specialise_result.held_out.top1;
+  return variant;
+}
+
+Status SpecialMaker::prepare() {
+  if (device_ == nullptr) {
+    SHOAL_ASSIGN(device_, options_.device());
+  }
+  if (!widest_) {
+    SHOAL_ASSIGN(const Catalog catalog, read_catalog(options_.folder));
+    SHOAL_ASSIGN(widest_, model_of(options_.folder, catalog.variants.at(0)));
+  }
+  if (!data_) {
+    SHOAL_ASSIGN(data_, fit::open_judged_data(options_.how.recipe));
+  }
+  return {};
+}
+
+Result<Variant> SpecialMaker::make(std::vector<int64_t> classes, const std::filesystem::path& file,
+                                   const std::atomic<bool>* cancel) {
+  SHOAL_TRY(prepare());
+  SpecialiseOptions options = options_.how;
+  options.classes = std::move(classes);
+  options.out = file;
+  fit::TrainingCallbacks callbacks;
+  callbacks.cancel = cancel;
+  return make_special({*device_, *device_}, *widest_, *data_, "special", options, callbacks);
 }
 
 }  // namespace shoal::catalog

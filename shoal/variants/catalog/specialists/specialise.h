@@ -10,8 +10,11 @@
 //   SHOAL_ASSIGN(const auto made, catalog::specialise(*device, model, nullptr, data, options));
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +23,10 @@
 #include "shoal/engine/device/device.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/shrink/exits/thresholds/thresholds.h"
+#include "shoal/shrink/prune/shrink.h"
 #include "shoal/train/run/loop/training_loop.h"
 #include "shoal/train/run/setup/training_data.h"
+#include "shoal/variants/catalog/catalog.h"
 
 #pragma GCC visibility push(default)
 
@@ -72,14 +77,57 @@ struct SpecialiseResult {
 // Makes a network for options.classes: the body of `model`, and a head whose last output is
 // "another class" if there are such. `general` answers where it does not; null: `model`. The file
 // names its classes and the threshold in metadata_props (shoal.classes, shoal.threshold). Held-out
-// examples calibrate, test examples only judge. Fails as model, data, device and files do, and with
-// kInvalidArgument for options without a meaning.
+// examples calibrate, test examples only evaluate. Fails as model, data, device and files do, and
+// with kInvalidArgument for options without a meaning.
 Result<SpecialiseResult> specialise(Device& device, const Model& model, const Model* general,
                                     const fit::JudgedData& data, const SpecialiseOptions& options,
                                     const fit::TrainingCallbacks& callbacks = {});
 
 // Fails with kInvalidArgument if options contradict each other or have no meaning.
 Status check(const SpecialiseOptions& options);
+
+// SpecialMaker: networks for the classes that are seen now, made while a server runs [Han 2016].
+// Features are computed by the first one that is made, and kept: the others take seconds.
+//
+//   catalog::SpecialMaker maker({.folder = "lenet", .how = how, .device = [] { ... }});
+//   SHOAL_ASSIGN(const catalog::Variant made, maker.make({0, 3}, "special.onnx"));
+
+// A network for how.classes, in the file how.out, as a variant of a catalog with this widest one:
+// its figures are those of test examples. Fails as specialise() does.
+Result<Variant> make_special(const shrink::ShrinkDevices& devices, const Model& widest,
+                             const fit::JudgedData& data, std::string name,
+                             const SpecialiseOptions& options,
+                             const fit::TrainingCallbacks& callbacks = {});
+
+// What a maker works with.
+struct SpecialMakerOptions {
+  std::filesystem::path folder = {};  // of the catalog
+  SpecialiseOptions how = {};         // its recipe has the data; classes and file are not read
+  std::optional<fit::JudgedData> data = {};  // nothing: that of the recipe, when it is needed
+  // Makes the device that learns, when it is needed first: on a thread whose priority it shares.
+  std::function<Result<std::unique_ptr<Device>>()> device = nullptr;
+};
+
+// Not thread-safe.
+class SpecialMaker {
+ public:
+  // Nothing is read before the first network is made.
+  explicit SpecialMaker(SpecialMakerOptions options)
+      : options_(std::move(options)), data_(options_.data) {}
+
+  // A network for these classes, in this file. Fails as specialise() does, and with kCancelled soon
+  // after `cancel` is set.
+  Result<Variant> make(std::vector<int64_t> classes, const std::filesystem::path& file,
+                       const std::atomic<bool>* cancel = nullptr);
+
+ private:
+  Status prepare();
+
+  const SpecialMakerOptions options_;
+  std::unique_ptr<Device> device_;
+  std::optional<Model> widest_;
+  std::optional<fit::JudgedData> data_;
+};
 
 }  // namespace shoal::catalog
 

@@ -15,8 +15,6 @@
 #include "shoal/shrink/prune/shrink_testing.h"
 #include "shoal/shrink/retraining/retrain.h"
 #include "shoal/train/data/safetensors.h"
-#include "shoal/variants/catalog/specialists/cascade.h"
-#include "shoal/variants/catalog/specialists/preforward.h"
 #include "shoal/variants/catalog/specialists/special_network.h"
 
 namespace shoal::catalog {
@@ -41,7 +39,7 @@ TEST(Stream, HasAllOfSomeClassesAndAShareOfOthers) {
 }
 
 TEST(Stream, HasNoMoreOfAClassThanIsWanted) {
-  std::vector<int64_t> labels(60, 1);  // and others, of which there are fewer
+  std::vector<int64_t> labels(60, 1);  // and others, fewer of them
   for (size_t i = 0; i < 40; ++i) labels.push_back(i < 5 ? 2 : 3);
   const std::vector<int64_t> classes = {2, 1};
   const auto count = [](const Stream& stream, int64_t target) {
@@ -133,23 +131,23 @@ class Special : public shrink::Shrinking {
 TEST_F(Special, LearnsTheSameWithAndWithoutTheCache) {
   SpecialiseOptions options = special();
   options.controls = true;
-  const auto made = make(options);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  ASSERT_TRUE(made->controls.has_value());
-  EXPECT_LE(made->controls->weights_error, 1e-6);
-  EXPECT_GT(made->controls->seconds_full, 0);
-  EXPECT_GT(made->top1, 70);
-  EXPECT_FALSE(made->warm);
+  const auto result = make(options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_TRUE(result->controls.has_value());
+  EXPECT_LE(result->controls->weights_error, 1e-6);
+  EXPECT_GT(result->controls->seconds_full, 0);
+  EXPECT_GT(result->top1, 70);
+  EXPECT_FALSE(result->warm);
 }
 
 TEST_F(Special, LearnsTheSameFromFewImages) {
   SpecialiseOptions options = special();
   options.per_class = 20;
   options.controls = true;
-  const auto made = make(options);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  EXPECT_LE(made->controls->weights_error, 1e-6);
-  EXPECT_GT(made->top1, 60);
+  const auto result = make(options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_LE(result->controls->weights_error, 1e-6);
+  EXPECT_GT(result->top1, 60);
   const std::string few = written();
   options.controls = false;
   EXPECT_TRUE(make(options)->warm) << "features of all images are kept";
@@ -195,20 +193,20 @@ TEST_F(Special, DamagedFeaturesAreRefused) {
 TEST_F(Special, FileAnswersAsItWasJudged) {
   SpecialiseOptions options = special();
   options.other = 0;
-  const auto made = make(options);
-  ASSERT_TRUE(made.ok()) << made.status().message();
+  const auto result = make(options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
   const Model model = *open_model(out_.string());
   EXPECT_EQ(model.properties().at("shoal.classes"), "0,2");
   const auto one = model.graph_for_batch(1);
   ASSERT_TRUE(one.ok()) << one.status().message();
   int64_t all = 0;
   for (const Node& node : one->graph.nodes()) all += macs(one->graph, node);
-  EXPECT_EQ(all, made->macs);
+  EXPECT_EQ(all, result->macs);
   EXPECT_EQ(one->graph[one->graph.outputs()[0]].type.shape[1], 2);
-  EXPECT_NEAR(made->cascade.share[0] + made->cascade.share[1], 1, 1e-9);
-  EXPECT_NEAR(made->cascade.mean_macs,
-              static_cast<double>(made->macs) +
-                  made->cascade.share[1] * static_cast<double>(made->macs_general),
+  EXPECT_NEAR(result->cascade.share[0] + result->cascade.share[1], 1, 1e-9);
+  EXPECT_NEAR(result->cascade.mean_macs,
+              static_cast<double>(result->macs) +
+                  result->cascade.share[1] * static_cast<double>(result->macs_general),
               1e-6);
 }
 

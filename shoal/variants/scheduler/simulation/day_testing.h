@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/variants/scheduler/simulation/day.h"
+#include "shoal/variants/scheduler/simulation/days.h"
 
 namespace shoal::schedule {
 

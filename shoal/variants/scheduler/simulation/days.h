@@ -6,14 +6,89 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "shoal/variants/scheduler/simulation/bound.h"
-#include "shoal/variants/scheduler/simulation/day.h"
-#include "shoal/variants/scheduler/simulation/simulate_day.h"
+#include "shoal/base/timing/latency_recorder.h"
+#include "shoal/variants/scheduler/scheduler.h"
 
 namespace shoal::schedule {
+
+// Inputs that come together, each asked about by some tasks.
+struct Stream {
+  std::vector<size_t> tasks = {};
+  std::vector<double> per_hour = {};  // inputs an hour, in equal parts of the day
+  double spread = 0;                  // each part's rate is up to this share higher or lower
+};
+
+struct Usage {
+  std::vector<Stream> streams = {};
+  double down = 0;            // share of the time in which the other server is not there
+  double down_seconds = 600;  // of an outage, on the average
+};
+
+// A day: what it may cost, what reading variants takes, and what is asked.
+struct Trace {
+  Budgets budgets;
+  Paging paging;
+  Usage usage;
+};
+
+// kInvalidArgument if a number cannot be, or a task does not exist.
+Status check(const Usage& usage, size_t tasks);
+
+// The requests of a day, in order of time.
+std::vector<Request> draw_day(const Usage& usage, double seconds, uint64_t seed, uint64_t day);
+
+// What is expected of each task: the requests of a day on the average.
+std::vector<double> requests_per_day(const Usage& usage, size_t tasks, double seconds);
+
+// What no scheduler exceeds: the scheduling problem of a day whose requests are known, in fractions
+// [Han 2016].
+
+struct Bound {
+  // Mean accuracy, weighted, if each variant is in memory for the share of the day that it answers:
+  // the bound of [Han 2016], for schedulers that do not page. One that pages can exceed it.
+  double without_paging = 0;
+  // The same if paging costs nothing: no scheduler exceeds it.
+  double free_paging = 0;
+};
+
+// Requests of a task form groups: with and without a link, and by how many share an input. Where
+// fragments are shared, each user pays the part that it has to pay at least, so that it stays a
+// bound. REQUIRES: check(catalog) is OK.
+Bound bound_of(const Catalog& catalog, const Budgets& budgets, std::span<const Request> requests);
+
+// Days of a scheduler in virtual time, with accounts of its own: what is spent, what is in memory
+// and how long answers take is counted from the decisions alone, and compared with the budgets.
+
+struct DayReport {
+  size_t requests = 0, answered = 0, dropped = 0;
+  size_t missed = 0;         // of the dropped: every option took too long
+  double mean_accuracy = 0;  // weighted, of all requests; a dropped one has 0
+  double joules = 0, dollars = 0;
+  double sent_bytes = 0;  // to other machines
+  int64_t peak_bytes = 0;
+  size_t page_ins = 0;
+  int64_t page_in_bytes = 0;
+  size_t changes = 0;     // requests answered by another option than the last of the task
+  size_t violations = 0;  // of a budget, of memory, or of a latency
+  uint64_t log_hash = 0;  // of all lines of the log
+  LatencyRecorder decision_us, plan_us;
+};
+
+struct SimulateOptions {
+  uint64_t seed = 1;                                           // of whether fallbacks are needed
+  std::function<double()> microseconds = nullptr;              // a clock, to time decisions
+  std::function<void(const std::string& line)> log = nullptr;  // explained decisions
+  std::function<void(const Decision& decision)> decided = nullptr;
+  bool hash_log = false;  // otherwise log_hash is 0
+};
+
+// The requests in turn, by a scheduler whose day begins.
+DayReport simulate_day(Scheduler& scheduler, const Budgets& budgets, const Paging& paging,
+                       std::span<const Request> requests, const SimulateOptions& options = {});
 
 struct DaysReport {
   size_t days = 0;

@@ -22,12 +22,12 @@ TEST(Days, AreTheSumsAndMeansOfTheirDays) {
     for (uint64_t day = 0; day < 3; ++day) {
       if (day > 0) scheduler.begin_day(work.budgets);
       const auto requests = draw_day(work.usage, work.budgets.seconds, seed, day);
-      const DayReport one =
+      const DayReport day_report =
           simulate_day(scheduler, work.budgets, work.paging, requests, {.seed = seed + day});
-      each.requests += one.requests;
-      each.answered += one.answered;
-      each.mean_accuracy += one.mean_accuracy / 3;
-      joules += one.joules / 3;
+      each.requests += day_report.requests;
+      each.answered += day_report.answered;
+      each.mean_accuracy += day_report.mean_accuracy / 3;
+      joules += day_report.joules / 3;
       bound += bound_of(work.catalog, work.budgets, requests).without_paging / 3;
     }
     EXPECT_EQ(all.days, 3u);

@@ -6,11 +6,9 @@
 #include <deque>
 #include <optional>
 
-#include "shoal/variants/scheduler/class_watch.h"
-#include "shoal/variants/scheduler/explain.h"
-#include "shoal/variants/scheduler/simulation/bound.h"
+#include "shoal/variants/scheduler/scheduler.h"
 #include "shoal/variants/scheduler/simulation/day_testing.h"
-#include "shoal/variants/scheduler/simulation/simulate_day.h"
+#include "shoal/variants/scheduler/simulation/days.h"
 #include "shoal/variants/scheduler/specialiser.h"
 
 namespace shoal::schedule {
@@ -66,11 +64,11 @@ FixedReport run_fixed(const Workload& load, const std::vector<size_t>& variants,
   for (const Request& request : day) {
     const Option& option = of(request.task);
     if (option.bytes > load.budgets.bytes) continue;
-    const auto found = std::ranges::find(cache, request.task);
-    const bool loads = found == cache.end();
+    const auto position = std::ranges::find(cache, request.task);
+    const bool loads = position == cache.end();
     const double page = loads ? load.paging.joules_per_byte * double(option.bytes) : 0;
     if (option.joules + page > joules) continue;
-    if (!loads) cache.erase(found);
+    if (!loads) cache.erase(position);
     for (; loads && used + option.bytes > load.budgets.bytes; cache.pop_front()) {
       used -= of(cache.front()).bytes;
     }
@@ -93,9 +91,9 @@ size_t knee(const Task& task) {
   const Option &dear = task.options[0], &cheap = task.options[count - 1];
   double most = -1;
   for (size_t i = 0; i < count; ++i) {
-    const Option& one = task.options[i];
-    const double x = (one.joules - cheap.joules) / (dear.joules - cheap.joules);
-    const double y = (one.accuracy - cheap.accuracy) / (dear.accuracy - cheap.accuracy);
+    const Option& option = task.options[i];
+    const double x = (option.joules - cheap.joules) / (dear.joules - cheap.joules);
+    const double y = (option.accuracy - cheap.accuracy) / (dear.accuracy - cheap.accuracy);
     if (y - x > most) {
       most = y - x;
       best = i;
@@ -279,7 +277,7 @@ TEST(Mcdnn, SharedFragmentsAreStoredOnceAndRunOnceForAnInput) {  // MC-15, MC-16
   }
 }
 
-// 200 classes, of which five are most of what is seen; later five others.
+// 200 classes; five are most of what is seen, later five others.
 class Drift {
  public:
   static constexpr size_t kClasses = 200;

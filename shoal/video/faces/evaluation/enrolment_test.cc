@@ -1,6 +1,4 @@
 // Enrolment, and the settings of commands about faces. Digits stand for people.
-#include "shoal/video/faces/evaluation/enrolment.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,6 +1,7 @@
 #include "shoal/video/faces/evaluation/evaluation.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <utility>
@@ -38,12 +39,13 @@ Status show(const FaceReader& reader, const Shown& shown, uint64_t burst,
   SHOAL_ASSIGN(const Tensor image, read_image(shown.file));
   const auto face = reader.main_face(image);
   if (!face.ok()) return of_file(shown.file, face.status());
-  const detect::Detection& found = face->detection;
-  const detect::FacePoints points = found.points ? *found.points : usual_points(found.box);
+  const detect::Detection& detection = face->detection;
+  const detect::FacePoints points =
+      detection.points ? *detection.points : usual_points(detection.box);
   for (uint64_t frame = 0; frame < burst; ++frame) {
     const Tensor aligned =
         burst == 1 ? face->image
-                   : align(image, moved(points, found.box, rng), reader.embedder->side())
+                   : align(image, moved(points, detection.box, rng), reader.embedder->side())
                          .value_or(face->image);
     SHOAL_ASSIGN(const Embedding alone, reader.embedder->embed(aligned));
     const auto match = database.who(alone);
@@ -56,6 +58,49 @@ Status show(const FaceReader& reader, const Shown& shown, uint64_t burst,
 }
 
 }  // namespace
+
+double accuracy_at(std::span<const FacePair> pairs, double threshold) {
+  const auto right = std::ranges::count_if(pairs, [&](const FacePair& face_pair) {
+    return (face_pair.distance <= threshold) == face_pair.same;
+  });
+  return pairs.empty() ? 0 : static_cast<double>(right) / static_cast<double>(pairs.size());
+}
+
+double best_threshold(std::span<const FacePair> pairs) {
+  std::vector<FacePair> sorted(pairs.begin(), pairs.end());
+  std::ranges::sort(sorted, {}, &FacePair::distance);
+  // Right answers with a threshold after the first i pairs: those of one person before, of two
+  // after.
+  auto right = std::ranges::count(sorted, false, &FacePair::same);
+  auto most = right;
+  double best = sorted.empty() ? 0 : sorted.front().distance / 2;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    right += sorted[i].same ? 1 : -1;
+    const bool last = i + 1 == sorted.size();
+    const double next = last ? sorted[i].distance : sorted[i + 1].distance;
+    if (right <= most || (!last && next == sorted[i].distance)) continue;
+    most = right;
+    best = (sorted[i].distance + next) / 2;
+  }
+  return best;
+}
+
+double cross_validated(std::span<const FacePair> pairs, size_t folds) {
+  SHOAL_CHECK(folds > 1);
+  double sum = 0;
+  size_t used = 0;
+  for (size_t fold = 0; fold < folds; ++fold) {
+    std::vector<FacePair> chosen_on, tested;
+    std::array<size_t, 2> seen = {0, 0};  // of each kind
+    for (const FacePair& face_pair : pairs) {
+      (seen[face_pair.same ? 1 : 0]++ % folds == fold ? tested : chosen_on).push_back(face_pair);
+    }
+    if (tested.empty()) continue;
+    sum += accuracy_at(tested, best_threshold(chosen_on));
+    ++used;
+  }
+  return used == 0 ? 0 : sum / static_cast<double>(used);
+}
 
 Result<std::vector<FoundFace>> FaceReader::faces(const Tensor& image) const {
   return find_faces(detector, image, embedder->side(), least_score);
@@ -106,8 +151,8 @@ Result<std::vector<FacePair>> measure_pairs(const FaceReader& reader,
   const auto embedding = [&](const std::string& name) -> Result<const Embedding*> {
     const auto at = known.find(name);
     if (at != known.end()) return &at->second;
-    SHOAL_ASSIGN(Embedding made, reader.embedding_of(folder / name));
-    return &(known[name] = std::move(made));
+    SHOAL_ASSIGN(Embedding result, reader.embedding_of(folder / name));
+    return &(known[name] = std::move(result));
   };
   std::vector<FacePair> measured;
   for (const NamedPair& pair : pairs) {

@@ -1,5 +1,5 @@
 // How well an embedding tells people apart, on pictures of known people: pairs, as LFW is
-// evaluated, and a cast of which every member is enrolled by one picture and shown by the others.
+// evaluated, and a cast whose every member is enrolled by one picture and shown by the others.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/video/detect/detector.h"
-#include "shoal/video/faces/evaluation/pairs.h"
 #include "shoal/video/faces/recognition/cascade.h"
 #include "shoal/video/faces/recognition/database.h"
 #include "shoal/video/faces/recognition/embedder.h"
@@ -22,6 +22,26 @@
 #pragma GCC visibility push(default)
 
 namespace shoal::faces {
+
+// Pairs of faces, of one person or of two: how well a threshold tells them apart, as LFW is
+// evaluated.
+
+// Two faces.
+struct FacePair {
+  double distance = 0;  // squared
+  bool same = false;    // in truth
+};
+
+// The share of pairs that are rightly told: the same person up to the threshold. 0 of none.
+double accuracy_at(std::span<const FacePair> pairs, double threshold);
+
+// The threshold with the highest accuracy, in the middle between two distances; of several the
+// lowest. 0 for no pairs.
+double best_threshold(std::span<const FacePair> pairs);
+
+// The accuracy on each of `folds` parts with the best threshold of the other parts, on the average.
+// Pair i is of part i % folds, of its kind. REQUIRES: folds > 1.
+double cross_validated(std::span<const FacePair> pairs, size_t folds);
 
 // Finds faces in pictures. REQUIRES: what it points to outlives it. Thread-compatible.
 struct FaceReader {
@@ -49,7 +69,7 @@ struct NamedPair {
 // Lines "a,b,same" after a header, as of LFW; `same` is 0 or 1. kCorrupt for any other line.
 Result<std::vector<NamedPair>> parse_pairs(std::string_view text);
 
-// The distances of pairs of pictures in a folder, each of which is embedded once. Fails as the
+// The distances of pairs of pictures in a folder; each picture is embedded once. Fails as the
 // reader does.
 Result<std::vector<FacePair>> measure_pairs(const FaceReader& reader,
                                             const std::vector<NamedPair>& pairs,

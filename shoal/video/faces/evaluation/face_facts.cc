@@ -1,7 +1,6 @@
 #include "shoal/video/faces/evaluation/face_facts.h"
 
 #include "shoal/base/text/printable.h"
-#include "shoal/video/faces/evaluation/pairs.h"
 
 namespace shoal::faces {
 namespace {

@@ -53,4 +53,17 @@ Result<FaceDatabase> load_database(const std::filesystem::path& file, uint64_t n
 // As parse_pairs().
 Result<std::vector<NamedPair>> read_pairs(const std::filesystem::path& file);
 
+// Nobody, with embeddings of the network of this number. Fails as FaceDatabase::set_threshold().
+Result<FaceDatabase> new_database(uint64_t number, double threshold);
+
+// Enrols a person by the main faces of pictures. Where there is no file, there is one afterwards,
+// with this threshold. kInvalidArgument where its embeddings are of a network of another number;
+// otherwise fails as the reader and the database do, and changes nothing.
+Status enrol_pictures(const std::filesystem::path& file, uint64_t number, double threshold,
+                      const FaceReader& reader, const std::string& name,
+                      const std::vector<std::string>& pictures);
+
+// kNotFound where there is no such person, and as the file fails.
+Status forget_person(const std::filesystem::path& file, const std::string& name);
+
 }  // namespace shoal::faces

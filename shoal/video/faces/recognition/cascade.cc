@@ -13,26 +13,26 @@ Result<std::vector<double>> thresholds_from(const std::vector<Lesson>& lessons,
   exits::Verdicts verdicts;
   const size_t count = lessons.empty() ? 0 : lessons[0].distances.size();
   verdicts.exits.resize(count + 1);
-  for (const Lesson& one : lessons) {
+  for (const Lesson& lesson : lessons) {
     for (size_t i = 0; i < count; ++i) {
-      verdicts.exits[i].push_back({-one.distances[i], one.right[i]});
-      verdicts.exits[i].push_back({-one.others[i], false});
+      verdicts.exits[i].push_back({-lesson.distances[i], lesson.right[i]});
+      verdicts.exits[i].push_back({-lesson.others[i], false});
     }
     verdicts.exits[count].insert(verdicts.exits[count].end(), 2, {1, true});
   }
   SHOAL_ASSIGN(std::vector<double> thresholds, exits::thresholds_for_precision(verdicts, wanted));
-  for (double& one : thresholds) one = -one;  // kNever becomes negative
+  for (double& threshold : thresholds) threshold = -threshold;  // kNever becomes negative
   return thresholds;
 }
 
 double expected_cost(const std::vector<Lesson>& lessons, const std::vector<double>& thresholds,
                      const CascadeCosts& costs) {
   double sum = 0;
-  for (const Lesson& one : lessons) {
+  for (const Lesson& lesson : lessons) {
     bool answered = false;
     for (size_t i = 0; i < costs.exits.size() && !answered; ++i) {
       sum += static_cast<double>(costs.exits[i]);
-      answered = one.distances[i] <= thresholds[i];
+      answered = lesson.distances[i] <= thresholds[i];
     }
     if (!answered) sum += static_cast<double>(costs.oracle);
   }
@@ -62,7 +62,7 @@ void Cascade::spend(int64_t cost) {
 Result<FaceAnswer> Cascade::recognise(const ExitFunction& exit, const OracleFunction& oracle) {
   const bool fixed = !options_.thresholds.empty();
   const bool useless = std::ranges::all_of(thresholds_, [](double t) { return t < 0; });
-  // Thresholds that were given are used at any price: they are somebody's decision.
+  // Given thresholds are used at any price: they were chosen.
   const bool affordable = budget_.affordable(static_cast<double>(whole_cost()),
                                              static_cast<double>(options_.costs.alone));
   if (exits() == 0 || (fixed && useless) || (!fixed && !affordable)) {
@@ -132,21 +132,21 @@ Result<FaceAnswer> Cascade::early(const ExitFunction& exit, const OracleFunction
     cost += options_.costs.exits[i];
     const auto match = recent_.match(i, faces.back(), thresholds_[i]);
     if (!match) continue;
-    const FaceAnswer found{match->person, i, match->distance};
+    const FaceAnswer face_answer{match->person, i, match->distance};
     const bool fixed = !options_.thresholds.empty();
     if (!fixed && ++early_ % std::max<size_t>(options_.audit, 1) == 0) {
-      return checked(found, std::move(faces), exit, oracle);
+      return checked(face_answer, std::move(faces), exit, oracle);
     }
     spend(cost);
     recent_.update(match->person, faces);
     ++figures_.answers[i];
-    return found;
+    return face_answer;
   }
   spend(cost + options_.costs.oracle);
   return ask_oracle(oracle, std::move(faces));
 }
 
-Result<FaceAnswer> Cascade::checked(const FaceAnswer& found, std::vector<Embedding> faces,
+Result<FaceAnswer> Cascade::checked(const FaceAnswer& face_answer, std::vector<Embedding> faces,
                                     const ExitFunction& exit, const OracleFunction& oracle) {
   while (faces.size() < exits()) {
     SHOAL_ASSIGN(Embedding face, exit(faces.size()));
@@ -156,7 +156,7 @@ Result<FaceAnswer> Cascade::checked(const FaceAnswer& found, std::vector<Embeddi
   SHOAL_ASSIGN(FaceAnswer answer, ask_oracle(oracle, std::move(faces)));
   ++checked_;
   ++figures_.checked;
-  if (answer.person == found.person) return answer;
+  if (answer.person == face_answer.person) return answer;
   ++wrong_;
   ++figures_.wrong;
   // So many wrong ones would be improbable at the wanted precision.

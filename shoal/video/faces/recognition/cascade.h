@@ -1,7 +1,7 @@
-// Cascade: exits of a cheap network in front of an oracle that knows everybody [Huynh 2019, 5].
+// Cascade: exits of a cheap network in front of an oracle that knows all people [Huynh 2019, 5].
 //
 //   for exit i: f[i] = the embedding there
-//               if somebody recent is within T[i] of f[i]: the answer
+//               if a recent person is within T[i] of f[i]: the answer
 //   else the oracle's answer, which is remembered at all exits
 //
 // Thresholds T are given, or learned from the stream: in a lesson a face goes through all exits and
@@ -9,12 +9,12 @@
 // the oracle's answer; and how far away the nearest other person is, the answer there if the
 // face were new. After enough lessons T[i] is the largest for which they say, at some risk, that
 // the wanted share of the answers within it is the oracle's (shrink/exits/thresholds/thresholds.h),
-// of known and of new faces together; an exit of which they say it of no distance stays off. Early
+// of known and of new faces together; an exit without such a distance stays off. Early
 // answers are checked now and then, and too many wrong ones begin the lessons anew.
 //
 // Whatever the exits are worth, all costs together stay within `slack` of those of the oracle alone
-// (shrink/exits/thresholds/budget.h): a face that may not cost the exits and the oracle goes to the
-// oracle at once.
+// (shrink/exits/thresholds/thresholds.h): a face that may not cost the exits and the oracle goes to
+// the oracle at once.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/shrink/exits/thresholds/budget.h"
 #include "shoal/shrink/exits/thresholds/thresholds.h"
-#include "shoal/video/faces/recognition/embedding.h"
 #include "shoal/video/faces/recognition/recent_faces.h"
 
 #pragma GCC visibility push(default)
@@ -49,7 +47,7 @@ struct CascadeOptions {
                                         // learned
   exits::WantedPrecision wanted = {.shares = 20};  // of early answers, against the oracle's
   size_t lessons = 1000;
-  size_t audit = 20;    // one of so many early answers is checked
+  size_t audit = 20;    // every n-th early answer is checked
   double slack = 0.02;  // of all costs
 };
 
@@ -118,7 +116,7 @@ class Cascade {
   Result<FaceAnswer> ask_oracle(const OracleFunction& oracle, std::vector<Embedding> faces);
   Result<FaceAnswer> lesson(const ExitFunction& exit, const OracleFunction& oracle);
   Result<FaceAnswer> early(const ExitFunction& exit, const OracleFunction& oracle);
-  Result<FaceAnswer> checked(const FaceAnswer& found, std::vector<Embedding> faces,
+  Result<FaceAnswer> checked(const FaceAnswer& face_answer, std::vector<Embedding> faces,
                              const ExitFunction& exit, const OracleFunction& oracle);
   void learn();
 

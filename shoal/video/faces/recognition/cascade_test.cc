@@ -142,8 +142,9 @@ Outcome run(FaceStream& stream, Cascade& cascade, size_t frames) {
           share(after.answers[kExits] - before.answers[kExits]), after.speedup()};
 }
 
-Outcome run(const StreamOptions& options, const CascadeOptions& how, size_t frames = 6000) {
-  Cascade cascade(how);
+Outcome run(const StreamOptions& options, const CascadeOptions& cascade_options,
+            size_t frames = 6000) {
+  Cascade cascade(cascade_options);
   FaceStream stream(options);
   return run(stream, cascade, frames);
 }
@@ -285,13 +286,13 @@ TEST(Cascade, NeverCostsMuchMoreThanTheOracle) {
   std::mt19937 rng(8);
   size_t off = 0;
   for (int round = 0; round < 60; ++round) {
-    CascadeOptions how{.lessons = 100 + rng() % 300, .audit = 1 + rng() % 30};
-    how.wanted.precision = 0.9 + 0.001 * double(rng() % 99);
+    CascadeOptions cascade_options{.lessons = 100 + rng() % 300, .audit = 1 + rng() % 30};
+    cascade_options.wanted.precision = 0.9 + 0.001 * double(rng() % 99);
     const uint32_t most = rng() % 2 == 0 ? 500 : 8;
-    for (size_t i = 0; i < kExits; ++i) how.costs.exits.push_back(1 + rng() % most);
-    how.costs.oracle = 1 + rng() % 1000;
-    how.costs.alone = how.costs.oracle;
-    Cascade cascade(how);
+    for (size_t i = 0; i < kExits; ++i) cascade_options.costs.exits.push_back(1 + rng() % most);
+    cascade_options.costs.oracle = 1 + rng() % 1000;
+    cascade_options.costs.alone = cascade_options.costs.oracle;
+    Cascade cascade(cascade_options);
     // Weak exits, and streams that get weaker.
     StreamOptions options{.seed = static_cast<uint32_t>(round), .apart = 0.02 * double(rng() % 40)};
     options.oracle = rng() % 2 == 0 ? 1 : 0.9;

@@ -112,7 +112,7 @@ Status FaceDatabase::enrol(const std::string& name, std::span<const float> face)
 
 bool FaceDatabase::forget(const std::string& name) {
   const bool there =
-      std::erase_if(people_, [&](const Person& one) { return one.name == name; }) > 0;
+      std::erase_if(people_, [&](const Person& person) { return person.name == name; }) > 0;
   if (people_.empty()) dims_ = 0;
   return there;
 }
@@ -121,9 +121,9 @@ std::optional<Match> FaceDatabase::nearest(std::span<const float> face) const {
   std::optional<Match> best;
   if (face.size() != dims_) return best;
   const Embedding unit = normalised(face);
-  for (const Person& one : people_) {
-    const double away = distance(mean_of(one), unit);
-    if (!best || away < best->distance) best = Match{one.name, away};
+  for (const Person& person : people_) {
+    const double away = distance(mean_of(person), unit);
+    if (!best || away < best->distance) best = Match{person.name, away};
   }
   return best;
 }
@@ -147,11 +147,11 @@ std::string to_text(const FaceDatabase& database) {
                      ", \"dims\": " + std::to_string(dims) +
                      ", \"threshold\": " + json_number(database.threshold()) + ", \"people\": [";
   for (size_t i = 0; i < database.people().size(); ++i) {
-    const Person& one = database.people()[i];
-    text += (i > 0 ? ",\n{" : "\n{") + std::string("\"name\": ") + json_text(one.name) +
-            ", \"faces\": " + std::to_string(one.faces) + ", \"sum\": [";
-    for (size_t k = 0; k < one.sum.size(); ++k) {
-      text += (k > 0 ? "," : "") + json_number(one.sum[k]);
+    const Person& person = database.people()[i];
+    text += (i > 0 ? ",\n{" : "\n{") + std::string("\"name\": ") + json_text(person.name) +
+            ", \"faces\": " + std::to_string(person.faces) + ", \"sum\": [";
+    for (size_t k = 0; k < person.sum.size(); ++k) {
+      text += (k > 0 ? "," : "") + json_number(person.sum[k]);
     }
     text += "]}";
   }

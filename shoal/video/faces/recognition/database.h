@@ -1,6 +1,6 @@
-// Face database: the people that somebody enrolled, each as the mean of their embeddings.
+// Face database: the enrolled people, each as the mean of their embeddings.
 //
-// It is bounded, and says so where it is full: an enrolled person goes only when somebody says so.
+// It is bounded, and says so where it is full: an enrolled person stays until forget().
 // In a file it is a JSON object, for its owner's eyes only:
 //
 //   {"format": "shoal-faces-1", "model": "<16 hexadecimal digits>", "dims": 128, "threshold": 1.4,
@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/video/faces/recognition/embedding.h"
 #include "shoal/video/faces/recognition/recent_faces.h"
 
 #pragma GCC visibility push(default)
@@ -61,7 +60,7 @@ class FaceDatabase {
   const std::vector<Person>& people() const { return people_; }
   // The number of the network.
   uint64_t model() const { return model_; }
-  // The squared distance up to which a face is somebody's.
+  // The squared distance up to which a face is a known person's.
   double threshold() const { return threshold_; }
   // kInvalidArgument unless it is between 0 and 4, which is the most there can be.
   Status set_threshold(double threshold);

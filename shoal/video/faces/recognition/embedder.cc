@@ -34,15 +34,15 @@ Result<ValueId> add_exit(Graph& graph, ValueId at) {
 }
 
 Result<exits::MultiExit> with_exits(const Graph& network, size_t wanted) {
-  exits::MultiExit made{.graph = network};
-  made.outputs.push_back(network[network.outputs()[0]].name);
+  exits::MultiExit multi_exit{.graph = network};
+  multi_exit.outputs.push_back(network[network.outputs()[0]].name);
   for (const ValueId place : places_for(network, wanted)) {
-    SHOAL_ASSIGN(const ValueId exit, add_exit(made.graph, place));
-    made.graph.mark_output(exit);
-    made.outputs.push_back(made.graph[exit].name);
-    made.exits.push_back({.at = network[place].name, .scores = made.graph[exit].name});
+    SHOAL_ASSIGN(const ValueId exit, add_exit(multi_exit.graph, place));
+    multi_exit.graph.mark_output(exit);
+    multi_exit.outputs.push_back(multi_exit.graph[exit].name);
+    multi_exit.exits.push_back({.at = network[place].name, .scores = multi_exit.graph[exit].name});
   }
-  return made;
+  return multi_exit;
 }
 
 }  // namespace
@@ -64,19 +64,20 @@ Result<Embedder> Embedder::open(const Model& model, Device& device,
     return invalid("the model takes " + to_string(input) + ", no square image [1, 3, side, side]");
   }
   const int64_t side = shape[2];
-  SHOAL_ASSIGN(exits::MultiExit made, with_exits(network, options.exits));
+  SHOAL_ASSIGN(exits::MultiExit multi_exit, with_exits(network, options.exits));
   std::vector<int64_t> dims;
-  for (const ValueId id : made.graph.outputs()) dims.push_back(made.graph[id].type.shape[1]);
+  for (const ValueId id : multi_exit.graph.outputs())
+    dims.push_back(multi_exit.graph[id].type.shape[1]);
   std::rotate(dims.begin(), dims.begin() + 1,
               dims.end());  // the first output is the last to be computed
-  SHOAL_ASSIGN(exits::Runner runner, exits::Runner::create(device, std::move(made)));
+  SHOAL_ASSIGN(exits::Runner runner, exits::Runner::create(device, std::move(multi_exit)));
   return Embedder(std::move(runner), side, std::move(dims), options.preprocess);
 }
 
 Result<FacePass> Embedder::start(const Tensor& face) const {
-  Preprocess how = preprocess_;
-  how.stretch = true;
-  SHOAL_ASSIGN(const Tensor input, preprocess(face, how, side_, side_));
+  Preprocess preprocessing = preprocess_;
+  preprocessing.stretch = true;
+  SHOAL_ASSIGN(const Tensor input, preprocess(face, preprocessing, side_, side_));
   SHOAL_ASSIGN(exits::Progress progress, runner_.start(input));
   return FacePass(runner_, std::move(progress), stage_macs().size());
 }

@@ -18,7 +18,7 @@
 #include "shoal/engine/session/model.h"
 #include "shoal/model/tensor/tensor.h"
 #include "shoal/shrink/exits/inference/runner.h"
-#include "shoal/video/faces/recognition/embedding.h"
+#include "shoal/video/faces/recognition/recent_faces.h"
 
 #pragma GCC visibility push(default)
 

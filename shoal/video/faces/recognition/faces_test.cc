@@ -11,7 +11,6 @@
 #include "shoal/model/zoo/embedded.h"
 #include "shoal/video/faces/evaluation/evaluation.h"
 #include "shoal/video/faces/evaluation/face_networks.h"
-#include "shoal/video/faces/evaluation/pairs.h"
 #include "shoal/video/faces/recognition/align.h"
 #include "shoal/video/faces/recognition/database.h"
 #include "shoal/video/faces/recognition/embedder.h"
@@ -195,7 +194,7 @@ TEST(Pairs, FindTheBestThreshold) {
   std::vector<FacePair> apart;
   for (int i = 0; i < 40; ++i) apart.push_back({i % 2 == 0 ? 1.0 : 3.0, i % 2 == 0});
   EXPECT_EQ(cross_validated(apart, 10), 1);
-  for (FacePair& one : apart) one.same = !one.same;
+  for (FacePair& face_pair : apart) face_pair.same = !face_pair.same;
   EXPECT_LE(cross_validated(apart, 10), 0.5);
 }
 

@@ -15,11 +15,22 @@
 #include <string>
 #include <vector>
 
-#include "shoal/video/faces/recognition/embedding.h"
-
 #pragma GCC visibility push(default)
 
 namespace shoal::faces {
+
+// Of length 1, or a mean of such.
+using Embedding = std::vector<float>;
+
+// A vector at length 1; one without a direction (zero, or not finite) becomes zero.
+Embedding normalised(std::span<const float> v);
+
+// The square of the Euclidean distance: 2 - 2 cosine for vectors of length 1. REQUIRES: as many
+// elements.
+double distance(std::span<const float> a, std::span<const float> b);
+
+// The mean moves towards a new vector: (1 - alpha) mean + alpha v. REQUIRES: as many elements.
+void move_mean(Embedding& mean, std::span<const float> v, double alpha);
 
 // How to remember. A value.
 struct RecentOptions {
@@ -46,7 +57,7 @@ class RecentFaces {
   std::optional<Match> match(size_t exit, std::span<const float> face, double threshold,
                              const std::string& except = {}) const;
 
-  // A person was seen, with the embeddings of the first so many exits. Embeddings of another size
+  // A person was seen, with the embeddings of the first exits. Embeddings of another size
   // than before replace what was there.
   void update(const std::string& person, std::span<const Embedding> faces);
 

@@ -35,11 +35,12 @@ Result<std::vector<FoundFace>> find_faces(detect::Detector* detector, const Tens
     faces.push_back({{.score = 1, .box = {0, 0, width, height}}, resize_image(image, side, side)});
     return faces;
   }
-  SHOAL_ASSIGN(std::vector<detect::Detection> found,
+  SHOAL_ASSIGN(std::vector<detect::Detection> detections,
                detector->find(image, {.least_score = least_score, .most_overlap = 0.4F}));
-  for (detect::Detection& one : found) {
-    auto aligned = align(image, one.points ? *one.points : usual_points(one.box), side);
-    if (aligned) faces.push_back({std::move(one), *std::move(aligned)});
+  for (detect::Detection& detection : detections) {
+    auto aligned =
+        align(image, detection.points ? *detection.points : usual_points(detection.box), side);
+    if (aligned) faces.push_back({std::move(detection), *std::move(aligned)});
   }
   return faces;
 }

@@ -33,8 +33,8 @@ class FrameSource {
   virtual ~FrameSource() = default;
   // The next frame, or nothing at the end. After a failure, the frame after it can be asked for.
   virtual Result<std::optional<Frame>> next() = 0;
-  // Whether next() would return at once; waits at most so long for that. One that never waits need
-  // not say it.
+  // Whether next() would return at once; waits at most this long for it. One that never waits
+  // need not say it.
   virtual bool ready(std::chrono::milliseconds) { return true; }
   // How many there are, if that is known.
   virtual std::optional<size_t> size() const { return {}; }

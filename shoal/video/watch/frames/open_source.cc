@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "shoal/engine/inputs/image.h"
 #include "shoal/video/watch/frames/scene.h"

@@ -86,10 +86,11 @@ Result<std::optional<Frame>> SceneSource::next() {
   const auto pixels = image.data<uint8_t>();
   const auto line = static_cast<size_t>(3 * options_.width);
   std::ranges::copy(wall_, pixels.begin());
-  for (const track::Identified& one : scene_truth(options_, number)) {
-    for (auto y = static_cast<size_t>(one.box.top); y < static_cast<size_t>(one.box.bottom); ++y) {
+  for (const track::Identified& identified : scene_truth(options_, number)) {
+    for (auto y = static_cast<size_t>(identified.box.top);
+         y < static_cast<size_t>(identified.box.bottom); ++y) {
       for (size_t i = 0; i < 3 * size_t{kSide}; ++i) {
-        pixels[y * line + 3 * static_cast<size_t>(one.box.left) + i] =
+        pixels[y * line + 3 * static_cast<size_t>(identified.box.left) + i] =
             static_cast<uint8_t>(kRed[i % 3]);
       }
     }

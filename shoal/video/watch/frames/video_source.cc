@@ -242,7 +242,7 @@ class VideoSource : public FrameSource {
     if (live_) {
       const auto dropped =
           std::erase_if(waiting_, [](const Result<Frame>& one) { return one.ok(); });
-      if (dropped > 0) frame.motion.reset();  // it is from a frame that nobody sees
+      if (dropped > 0) frame.motion.reset();  // it is from a frame that was dropped
     } else {
       changed_.wait(lock, [&] { return waiting_.size() < kRoom || stop_; });
     }

@@ -2,8 +2,8 @@
 //
 // The decoder (shoal-decode, apps/decode) writes frames to a pipe, and a thread reads them. Of a
 // file no frame is lost: the decoder waits until there is room. Of a live stream the newest frame
-// is kept, and older ones that nobody took are dropped. A decoder that dies, stalls or writes what
-// is no frame is ended: a file ends with that failure, a live stream is connected to again.
+// is kept, and older ones that were not read are dropped. A decoder that dies, stalls or writes
+// what is no frame is ended: a file ends with that failure, a live stream is connected to again.
 #pragma once
 
 #include <atomic>

@@ -23,8 +23,8 @@ constexpr int64_t kCellWidth = 6, kCellHeight = 9, kGlyphWidth = 5;
 
 const Glyph& glyph_of(char letter) {
   if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
-  const auto found = std::ranges::find(kFont, letter, &Glyph::letter);
-  return found != kFont.end() ? *found : *std::ranges::find(kFont, '?', &Glyph::letter);
+  const auto position = std::ranges::find(kFont, letter, &Glyph::letter);
+  return position != kFont.end() ? *position : *std::ranges::find(kFont, '?', &Glyph::letter);
 }
 
 // The part of a rectangle that is in the image. Edges are those of pixels, the last excluded.

@@ -10,7 +10,7 @@
 
 #include "shoal/model/tensor/tensor.h"
 #include "shoal/video/detect/detection.h"
-#include "shoal/video/watch/places/place.h"
+#include "shoal/video/watch/places/activity.h"
 #include "shoal/video/watch/run/watch.h"
 
 #pragma GCC visibility push(default)
@@ -24,7 +24,7 @@ using Colour = std::array<uint8_t, 3>;
 Colour colour_of(int64_t number);
 
 // A straight line, two pixels wide. What is outside of the image is left out, here and below.
-// REQUIRES, here and below: u8 [h, w, 3], which nobody reads meanwhile.
+// REQUIRES, here and below: u8 [h, w, 3], which no other thread reads meanwhile.
 void draw_line(Tensor& image, const detect::Point& from, const detect::Point& to,
                const Colour& colour);
 

@@ -31,8 +31,8 @@ struct StreamFacts {
   double computed = 1;  // as above
   Json more = Json::object();
 };
-// All streams together, of which so much was computed, and as "sources" each of them. REQUIRES: as
-// many as there are results.
+// All streams together, with the share that was computed, and as "sources" each of them. REQUIRES:
+// as many as there are results.
 Json to_json(const StreamResults& results, double computed, const std::vector<StreamFacts>& each);
 
 // What happened at zones and lines.

@@ -28,8 +28,8 @@ Zone any_zone(std::mt19937& rng) {
   for (;;) {
     Zone zone{"z"};
     for (size_t i = 0; i < 3 + rng() % 6; ++i) zone.corners.push_back(any_point(rng));
-    std::ranges::sort(zone.corners, {}, [&](const Point& one) {
-      return std::atan2(double{one.y} - middle.y, double{one.x} - middle.x);
+    std::ranges::sort(zone.corners, {}, [&](const Point& point) {
+      return std::atan2(double{point.y} - middle.y, double{point.x} - middle.x);
     });
     bool around = true;
     for (size_t i = 0; i < zone.corners.size(); ++i) {
@@ -146,16 +146,16 @@ TEST(Activity, AddsUpToWhatObjectsDid) {
     EXPECT_TRUE(activity.present().empty());
     std::map<int64_t, Expected> found;
     std::map<int64_t, int> open;  // visits and stays that have not ended
-    for (const Event& one : events) {
-      Expected& sum = found[one.id];
-      sum.visits += one.kind == EventKind::kAppeared ? 1 : 0;
-      sum.stays += one.kind == EventKind::kEntered ? 1 : 0;
-      if (one.kind == EventKind::kCrossed) sum.balance += one.forwards ? 1 : -1;
-      if (one.kind == EventKind::kAppeared || one.kind == EventKind::kEntered) ++open[one.id];
-      if (one.kind == EventKind::kVanished || one.kind == EventKind::kLeft) --open[one.id];
-      if (one.kind == EventKind::kLeft) {
-        sum.frames_inside += one.frames;
-        EXPECT_NEAR(one.seconds, static_cast<double>(one.frames) * 0.04, 1e-9);
+    for (const Event& event : events) {
+      Expected& sum = found[event.id];
+      sum.visits += event.kind == EventKind::kAppeared ? 1 : 0;
+      sum.stays += event.kind == EventKind::kEntered ? 1 : 0;
+      if (event.kind == EventKind::kCrossed) sum.balance += event.forwards ? 1 : -1;
+      if (event.kind == EventKind::kAppeared || event.kind == EventKind::kEntered) ++open[event.id];
+      if (event.kind == EventKind::kVanished || event.kind == EventKind::kLeft) --open[event.id];
+      if (event.kind == EventKind::kLeft) {
+        sum.frames_inside += event.frames;
+        EXPECT_NEAR(event.seconds, static_cast<double>(event.frames) * 0.04, 1e-9);
       }
     }
     for (const auto& [id, seen] : sightings) {
@@ -175,8 +175,8 @@ TEST(Activity, CountsByClassZoneAndDirection) {
                      .max_missed = 2});
   const auto run = [&](size_t frame, std::vector<Seen> seen) {
     std::string text;
-    for (const Event& one : activity.update({.frame = frame, .seen = std::move(seen)})) {
-      text += std::string(name_of(one.kind)) + std::to_string(one.id) + " ";
+    for (const Event& event : activity.update({.frame = frame, .seen = std::move(seen)})) {
+      text += std::string(name_of(event.kind)) + std::to_string(event.id) + " ";
     }
     return text;
   };

@@ -3,12 +3,12 @@
 namespace shoal::watch {
 
 void PlaceTotals::add(std::span<const Event> events) {
-  for (const Event& one : events) {
-    if (one.kind == EventKind::kEntered) ++zones[one.place].entered;
-    if (one.kind == EventKind::kLeft) zones[one.place].seconds += one.seconds;
-    if (one.kind != EventKind::kCrossed) continue;
-    LineTotal& line = lines[one.place];
-    ++(one.forwards ? line.forwards : line.backwards);
+  for (const Event& event : events) {
+    if (event.kind == EventKind::kEntered) ++zones[event.place].entered;
+    if (event.kind == EventKind::kLeft) zones[event.place].seconds += event.seconds;
+    if (event.kind != EventKind::kCrossed) continue;
+    LineTotal& line = lines[event.place];
+    ++(event.forwards ? line.forwards : line.backwards);
   }
 }
 

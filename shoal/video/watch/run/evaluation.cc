@@ -16,13 +16,14 @@ using detect::Detection;
 // Calls `use` with each frame and what the detector finds in it.
 template <class Use>
 Status for_each_frame(detect::Detector& detector, FrameSource& source,
-                      const detect::Suppression& how, const EvaluationOptions& options, Use use) {
+                      const detect::Suppression& suppression, const EvaluationOptions& options,
+                      Use use) {
   for (size_t done = 0; options.limit == 0 || done < options.limit; ++done) {
     if (options.cancel != nullptr && *options.cancel) break;
     SHOAL_ASSIGN(const auto frame, source.next());
     if (!frame) break;
-    SHOAL_ASSIGN(const std::vector<Detection> found, detector.find(frame->image, how));
-    SHOAL_TRY(use(*frame, found));
+    SHOAL_ASSIGN(const std::vector<Detection> detections, detector.find(frame->image, suppression));
+    SHOAL_TRY(use(*frame, detections));
     if (options.progress) options.progress(done + 1);
   }
   return {};
@@ -55,16 +56,17 @@ Result<TrackEvaluation> evaluate_tracking(detect::Detector& detector, FrameSourc
   const track::TrackerOptions two_scores, plain{.association = track::Association::kPlain};
   track::Tracker by_two_scores(two_scores), by_overlap(plain);
   TrackEvaluation result;
-  const detect::Suppression how{.least_score = two_scores.low_score};
-  SHOAL_TRY(for_each_frame(detector, source, how, options,
-                           [&](const Frame& frame, std::vector<Detection> found) -> Status {
-                             std::erase_if(
-                                 found, [&](const Detection& one) { return one.label != label; });
+  const detect::Suppression suppression{.least_score = two_scores.low_score};
+  SHOAL_TRY(for_each_frame(detector, source, suppression, options,
+                           [&](const Frame& frame, std::vector<Detection> detections) -> Status {
+                             std::erase_if(detections, [&](const Detection& detection) {
+                               return detection.label != label;
+                             });
                              const auto known = truth.find(frame.number);
                              const std::vector<track::Identified> none;
                              const auto& now = known == truth.end() ? none : known->second;
-                             result.two_scores.add(now, shown(by_two_scores.update(found)));
-                             result.plain.add(now, shown(by_overlap.update(found)));
+                             result.two_scores.add(now, shown(by_two_scores.update(detections)));
+                             result.plain.add(now, shown(by_overlap.update(detections)));
                              return {};
                            }));
   return result;
@@ -82,24 +84,25 @@ Result<GateEvaluation> evaluate_gate(detect::Detector& detector, FrameSource& so
   GateEvaluation result;
   LatencyRecorder latencies;
   Gate timed(with_gate.gate_options);
-  SHOAL_TRY(for_each_frame(detector, source, with_gate.suppression, options,
-                           [&](const Frame& frame, const std::vector<Detection>& found) -> Status {
-                             present = &found;
-                             const auto begin = std::chrono::steady_clock::now();
-                             timed.decide(frame.image);
-                             latencies.add(std::chrono::duration<double, std::milli>(
-                                               std::chrono::steady_clock::now() - begin)
-                                               .count());
-                             SHOAL_ASSIGN(const FrameAnswer answer, watcher.answer(frame));
-                             std::vector<Detection> answered;
-                             for (const Seen& one : answer.seen) answered.push_back(one.detection);
-                             const Agreement agreement = compare(answered, found);
-                             result.agreement += agreement;
-                             result.frames_alike += agreement.different == 0 ? 1 : 0;
-                             result.skipped += answer.looked ? 0 : 1;
-                             ++result.frames;
-                             return {};
-                           }));
+  SHOAL_TRY(for_each_frame(
+      detector, source, with_gate.suppression, options,
+      [&](const Frame& frame, const std::vector<Detection>& detections) -> Status {
+        present = &detections;
+        const auto begin = std::chrono::steady_clock::now();
+        timed.decide(frame.image);
+        latencies.add(
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+                .count());
+        SHOAL_ASSIGN(const FrameAnswer answer, watcher.answer(frame));
+        std::vector<Detection> answered;
+        for (const Seen& seen : answer.seen) answered.push_back(seen.detection);
+        const Agreement agreement = compare(answered, detections);
+        result.agreement += agreement;
+        result.frames_alike += agreement.different == 0 ? 1 : 0;
+        result.skipped += answer.looked ? 0 : 1;
+        ++result.frames;
+        return {};
+      }));
   if (result.frames == 0) return result;
   result.frames_alike /= static_cast<double>(result.frames);
   result.gate_ms_p50 = latencies.quantile(0.5);

@@ -13,7 +13,7 @@
 #include "shoal/video/detect/detector.h"
 #include "shoal/video/track/mot_metrics.h"
 #include "shoal/video/watch/frames/frame_source.h"
-#include "shoal/video/watch/run/agreement.h"
+#include "shoal/video/watch/run/gate.h"
 #include "shoal/video/watch/run/watch.h"
 
 #pragma GCC visibility push(default)
@@ -22,7 +22,7 @@ namespace shoal::watch {
 
 // Which frames.
 struct EvaluationOptions {
-  size_t limit = 0;                                // only the first so many frames; 0: all
+  size_t limit = 0;                                // only the first n frames; 0: all
   std::function<void(size_t done)> progress = {};  // after each frame
   const std::atomic<bool>* cancel = nullptr;       // set to end early: the result is that so far
 

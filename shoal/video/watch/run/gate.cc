@@ -1,10 +1,30 @@
 #include "shoal/video/watch/run/gate.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "shoal/video/track/assignment.h"
+
 namespace shoal::watch {
+
+Agreement compare(const std::vector<detect::Detection>& a,
+                  const std::vector<detect::Detection>& b) {
+  constexpr float kLeastOverlap = 0.5F;
+  track::Costs costs{.rows = a.size(), .columns = b.size()};
+  for (const detect::Detection& detection : a) {
+    for (const detect::Detection& other : b) {
+      const bool same = detection.label == other.label &&
+                        detect::overlap(detection.box, other.box) >= kLeastOverlap;
+      costs.values.push_back(same ? -1 : 0);
+    }
+  }
+  double same = 0;
+  const std::vector<size_t> column_of = track::assign(costs, 1);
+  for (size_t r = 0; r < a.size(); ++r) {
+    if (column_of[r] != track::kUnassigned) same -= costs.at(r, column_of[r]);
+  }
+  return {same, static_cast<double>(a.size() + b.size()) - 2 * same};
+}
 
 std::vector<float> brightness(const Tensor& image, int64_t side) {
   const int64_t height = image.shape()[0], width = image.shape()[1];

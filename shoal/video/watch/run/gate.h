@@ -21,18 +21,45 @@
 #include <vector>
 
 #include "shoal/model/tensor/tensor.h"
-#include "shoal/video/watch/run/agreement.h"
+#include "shoal/video/detect/detection.h"
 
 #pragma GCC visibility push(default)
 
 namespace shoal::watch {
+
+// How far two answers about a frame agree: boxes of one class that overlap by half or more, paired
+// one to one, are the same.
+//
+//   F1 = 2 same / (2 same + different)
+
+// A sum over frames. A value.
+struct Agreement {
+  double same = 0, different = 0;  // different: boxes of either answer that have no partner
+
+  // 1 where there is no box.
+  double f1() const { return same + different > 0 ? 2 * same / (2 * same + different) : 1; }
+
+  // Of more frames.
+  Agreement& operator+=(const Agreement& other) {
+    same += other.same;
+    different += other.different;
+    return *this;
+  }
+  // Weighted.
+  friend Agreement operator*(double weight, const Agreement& agreement) {
+    return {weight * agreement.same, weight * agreement.different};
+  }
+};
+
+// Of two answers about one frame. Pure.
+Agreement compare(const std::vector<detect::Detection>& a, const std::vector<detect::Detection>& b);
 
 // When a frame is worth a look. A value.
 struct GateOptions {
   int64_t side = 32;        // of a square, in pixels
   float threshold = 8;      // levels of grey, of 255
   double least_share = 0;   // of squares that must have changed, more than this
-  double agreement = 0.95;  // wanted, of the answers, as F1 (agreement.h)
+  double agreement = 0.95;  // wanted, of the answers, as F1
   double growth = 1.1;  // of the share that may change, with a look that shows what was expected
   // Frames without a look: where something has changed, where nothing has, and at most.
   size_t longest_doubt = 4, first_rest = 32, longest = 150;

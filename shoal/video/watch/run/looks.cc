@@ -13,10 +13,10 @@ Result<Looks> Looks::open(const Model& model, std::vector<std::unique_ptr<Device
   looks.motion_ = options.motion;
   looks.devices_ = std::move(devices);
   if (options.delta) {
-    auto made = std::make_unique<DeltaDevice>(std::move(looks.devices_.front()),
-                                              DeltaOptions{*options.delta});
-    looks.delta_ = made.get();
-    looks.devices_.front() = std::move(made);
+    auto result = std::make_unique<DeltaDevice>(std::move(looks.devices_.front()),
+                                                DeltaOptions{*options.delta});
+    looks.delta_ = result.get();
+    looks.devices_.front() = std::move(result);
   }
   // What a delta device has accumulated, and key frames, are of one stream: each has a detector of
   // its own there.

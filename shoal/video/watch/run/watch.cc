@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -48,7 +46,7 @@ std::optional<size_t> next_turn(std::span<const Stream> streams, const std::vect
                                 size_t first, const std::atomic<bool>* cancel) {
   using std::chrono::milliseconds;
   const auto ready = [&](size_t i) { return streams[i].source->ready(milliseconds(0)); };
-  const auto ended = [](const Watched& one) { return one.ended; };
+  const auto ended = [](const Watched& watched) { return watched.ended; };
   for (;;) {
     if (cancel != nullptr && *cancel) return {};
     if (std::ranges::count_if(all, ended) + 1 >= std::ssize(all)) {
@@ -71,13 +69,13 @@ void finish(WatchResult& result, const LatencyRecorder& latencies, double second
 StreamResults results_of(std::vector<Watched>& all, double seconds) {
   StreamResults results;
   LatencyRecorder latencies;
-  for (Watched& one : all) {
-    results.all.frames += one.result.frames;
-    results.all.skipped += one.result.skipped;
-    results.all.changed += one.result.changed;
-    latencies += one.latencies;
-    finish(one.result, one.latencies, seconds);
-    results.each.push_back(one.result);
+  for (Watched& watched : all) {
+    results.all.frames += watched.result.frames;
+    results.all.skipped += watched.result.skipped;
+    results.all.changed += watched.result.changed;
+    latencies += watched.latencies;
+    finish(watched.result, watched.latencies, seconds);
+    results.each.push_back(watched.result);
   }
   finish(results.all, latencies, seconds);
   return results;
@@ -91,8 +89,8 @@ class Watching {
       : streams_(streams), options_(options), callbacks_(callbacks) {
     for (const Stream& one : streams) {
       const auto find = [detector = one.detector](const Tensor& image,
-                                                  const detect::Suppression& how) {
-        return detector->find(image, how);
+                                                  const detect::Suppression& suppression) {
+        return detector->find(image, suppression);
       };
       all_.push_back({Watcher(options, find)});
     }
@@ -218,8 +216,8 @@ Result<StreamResults> watch_all(std::span<const Stream> streams, const WatchOpti
 
 Result<WatchResult> watch(detect::Detector& detector, FrameSource& source,
                           const WatchOptions& options, const WatchCallbacks& callbacks) {
-  const Stream one{&source, &detector};
-  SHOAL_ASSIGN(StreamResults results, watch_all(std::span(&one, 1), options, callbacks));
+  const Stream stream{&source, &detector};
+  SHOAL_ASSIGN(StreamResults results, watch_all(std::span(&stream, 1), options, callbacks));
   return results.all;
 }
 

@@ -34,7 +34,7 @@ namespace shoal::watch {
 struct WatchOptions {
   bool gate = false;     // frames in which little changed are not looked at
   bool track = false;    // objects have identities; boxes are those of their filters
-  size_t frames = 0;     // only the first so many; 0: all
+  size_t frames = 0;     // only the first n; 0: all
   bool at_once = false;  // streams not in turn, but each on a thread of its own
   // How long the detector of a stream may fail because machines are lost, slow or have no room
   // (kUnavailable, kDeadline, kExhausted) until watching fails. Frames of that time are left out.

@@ -123,7 +123,7 @@ struct MotMetricsOf {
 
   void add(const std::vector<track::Identified>& truth, const FrameAnswer& answer) {
     std::vector<track::Identified> shown;
-    for (const Seen& one : answer.seen) shown.push_back({one.id, one.detection.box});
+    for (const Seen& seen : answer.seen) shown.push_back({seen.id, seen.detection.box});
     sum.add(truth, shown);
   }
 };
@@ -140,7 +140,7 @@ class Watching : public ::testing::Test {
                                  [&](const FrameAnswer& answer) {
                                    text += (answer.looked ? "1:" : "0:") +
                                            std::to_string(answer.seen.size()) + " ";
-                                   for (const Seen& one : answer.seen) last_id_ = one.id;
+                                   for (const Seen& seen : answer.seen) last_id_ = seen.id;
                                    return Status();
                                  },
                              .on_note = [&](const std::string& note) { text += note + " "; }});
@@ -182,7 +182,7 @@ TEST_F(Watching, GoesOnAfterATornFrame) {
   EXPECT_EQ(run({std::nullopt}, {}), "a torn frame");
 }
 
-// Frames that are there only after so many questions, each after the one before.
+// Frames that are there only after n questions, each after the one before.
 class SlowFrames : public FrameSource {
  public:
   SlowFrames(size_t frames, size_t questions) : left_(frames), questions_(questions) {}
@@ -206,16 +206,17 @@ class Streams : public Watching {
     std::vector<Stream> streams;
     for (const auto& source : sources) streams.push_back({source.get(), &detector_});
     std::string text;
-    const auto results = watch_all(streams, options, {.on_frame = [&](const FrameAnswer& one) {
-                                     text += std::to_string(one.source);
-                                     EXPECT_TRUE(one.image.defined());
-                                     return Status();
-                                   }});
+    const auto results =
+        watch_all(streams, options, {.on_frame = [&](const FrameAnswer& frame_answer) {
+                    text += std::to_string(frame_answer.source);
+                    EXPECT_TRUE(frame_answer.image.defined());
+                    return Status();
+                  }});
     if (!results.ok()) return std::string(results.status().message());
     size_t sum = 0;
-    for (const WatchResult& one : results->each) {
-      sum += one.frames;
-      text += " " + std::to_string(one.frames);
+    for (const WatchResult& watch_result : results->each) {
+      sum += watch_result.frames;
+      text += " " + std::to_string(watch_result.frames);
     }
     EXPECT_EQ(results->all.frames, sum);
     return text;
@@ -327,8 +328,9 @@ TEST(Watch, GoesOnWhenADetectorIsBack) {
         .gate = true, .detector_timeout = detector_timeout, .gate_options = {.side = 16}};
     const auto result = watch(*detector, frames, options,
                               {.on_frame =
-                                   [&](const FrameAnswer& one) {
-                                     text += std::to_string(one.frame) + (one.looked ? "! " : " ");
+                                   [&](const FrameAnswer& frame_answer) {
+                                     text += std::to_string(frame_answer.frame) +
+                                             (frame_answer.looked ? "! " : " ");
                                      return Status();
                                    },
                                .on_note = [&](const std::string& note) { text += note + " "; }});
@@ -347,8 +349,8 @@ TEST_F(Streams, KeepTheirOwnStates) {
   const std::vector<Stream> streams = {{&a, &detector_}, {&b, &detector_}, {&c, &detector_}};
   ASSERT_TRUE(watch_all(streams, options,
                         {.on_frame =
-                             [&](const FrameAnswer& one) {
-                               looks[one.source] += one.looked ? '1' : '0';
+                             [&](const FrameAnswer& frame_answer) {
+                               looks[frame_answer.source] += frame_answer.looked ? '1' : '0';
                                return Status();
                              }})
                   .ok());
@@ -487,10 +489,11 @@ TEST(Scene, IsFoundFollowedAndMostlySkipped) {
   SceneSource source(options);
   const WatchOptions watching{.gate = true, .track = true, .frames = 120};
   MotMetricsOf metrics;
-  const auto result = watch(*detector, source, watching, {.on_frame = [&](const FrameAnswer& one) {
-    metrics.add(scene_truth(options, one.frame), one);
-    return Status();
-  }});
+  const auto result =
+      watch(*detector, source, watching, {.on_frame = [&](const FrameAnswer& frame_answer) {
+        metrics.add(scene_truth(options, frame_answer.frame), frame_answer);
+        return Status();
+      }});
   ASSERT_TRUE(result.ok());
   EXPECT_GT(result->skipped, 70u);
   EXPECT_LT(result->macs_share(), 0.5);
@@ -510,15 +513,15 @@ TEST(KeyFrames, CarryTheDetectorThroughAScene) {
   SceneSource source({.frames = 12, .episode = 12, .activity = 1});
   Agreement agreement;
   while (const auto frame = *source.next()) {
-    const auto found = some->detector.find(frame->image), expected = every->find(frame->image);
-    ASSERT_TRUE(found.ok() && expected.ok());
+    const auto position = some->detector.find(frame->image), expected = every->find(frame->image);
+    ASSERT_TRUE(position.ok() && expected.ok());
     EXPECT_EQ(expected->size(), 4u);
-    agreement += compare(*found, *expected);
-    for (const detect::Detection& one : *expected) {
+    agreement += compare(*position, *expected);
+    for (const detect::Detection& detection : *expected) {
       const auto is_there = [&](const detect::Detection& other) {
-        return overlap(one.box, other.box) > 0.8F;
+        return overlap(detection.box, other.box) > 0.8F;
       };
-      EXPECT_TRUE(std::ranges::any_of(*found, is_there)) << frame->number;
+      EXPECT_TRUE(std::ranges::any_of(*position, is_there)) << frame->number;
     }
   }
   EXPECT_EQ(agreement.f1(), 1);

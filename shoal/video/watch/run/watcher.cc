@@ -34,7 +34,7 @@ GateOptions gate_for(const WatchOptions& options) {
 
 std::vector<detect::Detection> boxes_of(const std::vector<Seen>& all) {
   std::vector<detect::Detection> boxes;
-  for (const Seen& one : all) boxes.push_back(one.detection);
+  for (const Seen& seen : all) boxes.push_back(seen.detection);
   return boxes;
 }
 
@@ -42,8 +42,8 @@ std::vector<detect::Detection> boxes_of(const std::vector<Seen>& all) {
 void keep_within(const Tensor& image, std::vector<Seen>& all) {
   const auto height = static_cast<float>(image.shape()[0]);
   const auto width = static_cast<float>(image.shape()[1]);
-  for (Seen& one : all) {
-    detect::Box& box = one.detection.box;
+  for (Seen& seen : all) {
+    detect::Box& box = seen.detection.box;
     box = {std::clamp(box.left, 0.0F, width), std::clamp(box.top, 0.0F, height),
            std::clamp(box.right, 0.0F, width), std::clamp(box.bottom, 0.0F, height)};
   }
@@ -90,13 +90,14 @@ Result<FrameAnswer> Watcher::answer(const Frame& frame) {
     return answer;
   }
   missed_ = true;
-  SHOAL_ASSIGN(const auto found, find_(frame.image, options_.suppression));
+  SHOAL_ASSIGN(const auto detections, find_(frame.image, options_.suppression));
   missed_ = false;
-  const auto tracks = tracker_.update(found, std::max<size_t>(since, 1));
+  const auto tracks = tracker_.update(detections, std::max<size_t>(since, 1));
   if (options_.track) {
     answer.seen = shown(tracks);
   } else {
-    for (const detect::Detection& one : found) answer.seen.push_back({.detection = one});
+    for (const detect::Detection& detection : detections)
+      answer.seen.push_back({.detection = detection});
   }
   if (options_.gate) gate_.learn(compare(boxes_of(expected), boxes_of(answer.seen)));
   next_ = frame.number + 1;

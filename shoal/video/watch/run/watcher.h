@@ -14,8 +14,8 @@
 namespace shoal::watch {
 
 // What is in an image: detect::Detector::find, or what stands for it.
-using Find = std::function<Result<std::vector<detect::Detection>>(const Tensor& image,
-                                                                  const detect::Suppression& how)>;
+using Find = std::function<Result<std::vector<detect::Detection>>(
+    const Tensor& image, const detect::Suppression& suppression)>;
 
 // Thread-compatible.
 class Watcher {

@@ -1,0 +1,70 @@
+// A training step in less memory: activations of the forward pass are computed again where the
+// backward pass reads them, or are stored as bfloat16 in between.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
+
+namespace shoal::train {
+
+// The graph of a training step in two parts, forward and backward pass, and the values that the
+// backward pass reads of the forward pass.
+
+// The place of a value in a vector that has one element per value.
+inline size_t at(ValueId id) { return static_cast<size_t>(id); }
+
+class ForwardBackward {
+ public:
+  // The forward pass ends with the node that computes `loss`. REQUIRES: `step` outlives this.
+  ForwardBackward(const Graph& step, ValueId loss);
+
+  const Graph& graph() const { return step_; }
+  size_t forward() const { return forward_; }  // nodes of the forward pass, which come first
+  const Node& maker(ValueId id) const { return step_.nodes()[maker_[at(id)]]; }
+  size_t maker_index(ValueId id) const { return maker_[at(id)]; }
+  int64_t bytes(ValueId id) const { return static_cast<int64_t>(step_[id].type.bytes()); }
+
+  // Whether the value comes from a node of the forward pass that gives the same when it is
+  // repeated.
+  bool can_be_repeated(ValueId id) const {
+    return id != kNoValue && maker_[at(id)] != kNobody && !is_output_[at(id)] &&
+           !maker(id).op->random;
+  }
+
+  // The values that the backward pass reads and that can be repeated, in the order of their nodes.
+  const std::vector<ValueId>& saved() const { return saved_; }
+
+ private:
+  static constexpr size_t kNobody = static_cast<size_t>(-1);
+
+  void find_saved();
+
+  const Graph& step_;
+  size_t forward_ = 0;
+  std::vector<size_t> maker_;  // per value: the node of the forward pass
+  std::vector<bool> is_output_;
+  std::vector<ValueId> saved_;
+};
+
+// The memory that the values of a graph take, as the device that will run it lays them out.
+using BytesOf = std::function<Result<int64_t>(const Graph&)>;
+
+// Recomputation: of the activations that the backward pass reads, some are not kept but computed
+// once more (Chen et al. 2016, "Training deep nets with sublinear memory cost"). The step within
+// `limit` bytes, with as little computed again as the search found. The forward
+// pass ends with the node that computes `loss`. A repeated node has the inputs it had, so all
+// results are the same, bit by bit. Fails with kExhausted if the limit is too low; the message
+// names the smallest that was found.
+Result<Graph> recompute(const Graph& step, ValueId loss, int64_t limit, const BytesOf& bytes_of);
+
+// The step with its saved activations stored as bfloat16 between the passes. Arithmetic and weights
+// stay f32; what the backward pass reads is rounded to 8 significant bits. The forward pass, which
+// ends with the node that computes `loss`, is unchanged: loss and scores are the same, bit by bit.
+Result<Graph> store_bf16(const Graph& step, ValueId loss);
+
+}  // namespace shoal::train
