@@ -1,5 +1,8 @@
 # make demo: installs what building needs, builds the binary, lets the built-in model answer, spreads
 #   models over emulated devices, and kills one of five workers while they answer.
+# make build: what building needs and the binary only; says which parts it is without, and how to have them.
+# make all: every part that this machine can have: gRPC, videos, MQTT, OpenCL, Vulkan, mDNS, MPI, Python.
+# make install: installs what is built; PREFIX=/usr/local DESTDIR=.
 # make test: also installs compilers and oracles; builds and runs the tests that every change must pass.
 # make test-all: the rest of the tests, once before a release.
 # make docs: the API reference, in build/docs.
@@ -11,10 +14,13 @@
 # One for each core, fewer where that leaves a job less than about 1 GB of memory.
 JOBS ?= $(shell awk -v cores=$$(nproc) '/^MemTotal/ { fit = int($$2 / 1048576 + 0.5); \
   print fit < 1 ? 1 : fit < cores ? fit : cores }' /proc/meminfo)
+PREFIX = /usr/local
+# Groups of packages.txt for parts that a build may lack (cmake/optional_parts.cmake).
+PARTS = grpc video mqtt opencl vulkan avahi mpi python
 CONFIGURE = cmake --preset $(1) -Wno-dev >/dev/null
 BUILD = cmake --build --preset $(1) -j$(JOBS)
 
-.PHONY: demo build deb docs python test test-all test-arm fast bench format
+.PHONY: demo build all install deb docs python test test-all test-arm fast bench format
 
 demo: build
 	build/release/shoal run
@@ -25,6 +31,25 @@ build:
 	tools/setup
 	$(call CONFIGURE,release)
 	$(call BUILD,release) --target shoal
+	@cat build/release/parts.txt
+
+# Where some packages cannot be had, it goes on without their parts.
+all:
+	tools/setup
+	tools/setup $(PARTS) || for part in $(PARTS); do tools/setup $$part || echo "make all: without $$part" >&2; done
+	$(call CONFIGURE,release) -DSHOAL_MPI=AUTO -DSHOAL_PYTHON=AUTO
+	$(call BUILD,release) --target shoal_installed
+	ln -sfn release/python build/python
+	@cat build/release/parts.txt
+
+# Configured anew for another prefix only: as root, after `make all`, nothing is left to build.
+install:
+	@[ -e build/release/CMakeCache.txt ] || { echo "nothing is built: make all comes first" >&2; exit 1; }
+	grep -qx 'CMAKE_INSTALL_PREFIX:PATH=$(PREFIX)' build/release/CMakeCache.txt || \
+	  $(call CONFIGURE,release) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	$(call BUILD,release) --target shoal_installed
+	DESTDIR='$(DESTDIR)' cmake --install build/release
+	[ -n '$(DESTDIR)' ] || [ "$$(id -u)" != 0 ] || ldconfig
 
 docs:
 	tools/setup docs

@@ -101,9 +101,8 @@ void add_tprune(Command& app, Action& action);
 void add_train(Command& app, Action& action);
 void add_watch(Command& app, Action& action);
 void add_zoo(Command& app, Action& action);
-void add_cluster_commands(Command& app, Action& action);  // none where they are not built
 
-// Of these, which are in cluster/.
+// In cluster/; nothing where that is not built.
 void add_chaos(Command& app, Action& action);
 void add_cluster(Command& app, Action& action);
 void add_demo(Command& app, Action& action);

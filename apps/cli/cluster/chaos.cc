@@ -167,7 +167,7 @@ void add_chaos(Command& app, Action& action) {
   command.add(fault_settings(settings));
   command.add(request_settings(settings));
   command.add_flag("--json", flags.json, "Print one JSON object");
-  command.add_option("--html", settings.html,
+  command.add_option("--html,--report", settings.html,
                      "Write a page about the faults and what became of requests");
 }
 

@@ -8,6 +8,7 @@
 #include "../model.h"
 #include "emulation_flags.h"
 #include "shoal/base/files/user_folders.h"
+#include "shoal/base/processes/parts.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/cluster/device/board.h"
 #include "shoal/model/passes/passes.h"
@@ -59,7 +60,7 @@ Access open_ranks(const std::string& device, cluster::ConnectionOptions options)
 }
 #else
 Access open_ranks(const std::string&, const cluster::ConnectionOptions&) {
-  return Status(Code::kUnsupported, "this shoal was built without MPI (cmake -DSHOAL_MPI=ON)");
+  return part_missing(Part::kMpi, "this shoal was built without MPI");
 }
 #endif
 

@@ -111,7 +111,7 @@ void add_worker(Command& app, Action& action) {
   format->needs(data);
   command
       .add_flag("--secure-only", flags.secure_only,
-                "Only in rounds with --secure-sum, in which no coordinator sees what was learned")
+                "Only in rounds with --secure-sum, in which an honest coordinator sees sums only")
       ->needs(data);
   Option* announce =
       command.add_flag("--announce", flags.announce,

@@ -190,7 +190,7 @@ void use_checkpoints(const Options& options, const std::string& settings, size_t
 Result<learn::HubSession::State> read_state(const Options& options, const std::string& settings) {
   const std::filesystem::path& path = options.fit.checkpoint;
   if (!options.fit.resume) return learn::HubSession::State();
-  if (path.empty()) return invalid("--resume needs a checkpoint to go on from");
+  if (path.empty()) return invalid("resume needs a checkpoint to go on from");
   std::error_code unknown;  // reading the file says more
   if (!std::filesystem::exists(path, unknown) && !unknown) {
     options.on_note("no checkpoint " + path.string() + " yet: begins anew");

@@ -168,7 +168,7 @@ Status Trainee::learn(const Lesson& lesson, const Machine& machine) {
 Status Trainee::learn_from_own(const Lesson& lesson, const Machine& machine) {
   if (!machine.own_learning) {
     return Status(Code::kUnsupported,
-                  "it has no data of its own to learn from: it was started without --data");
+                  "it has no data of its own to learn from: it was started without data");
   }
   SHOAL_ASSIGN(const std::unique_ptr<OwnLearning> session,
                machine.own_learning(machine.device, lesson, machine.most_bytes));

@@ -15,7 +15,8 @@ SettingList catalog_settings(Settings& s) {
       Setting("catalog", s.catalog,
               "A folder of variants, or of such folders, each of which is a model under its name"),
       Setting("budget", s.budgets,
-              "What variants may cost: energy=J, money=$, memory=MB, latency=MS; day=HOURS that "
+              "What variants may cost: energy=J (estimated), money=$, memory=MB, latency=MS; "
+              "day=HOURS that "
               "energy and money last; requests=N that are expected in it")
           .separated_by_commas()
           .with("catalog"),

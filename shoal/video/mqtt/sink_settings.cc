@@ -7,7 +7,9 @@ SettingList settings_of(SinkOptions& options) {
   return {
       Setting("jsonl", options.jsonl, "Write a line of JSON for each frame to this file"),
       Setting("out", options.out,
-              "Write frames with boxes: a video (.mp4, .mkv, .mov) or a folder of pictures"),
+              "Write frames with boxes: a video (.mp4, .mkv, .mov) or a folder of pictures")
+          .also("output")
+          .also("o"),
       Setting("clips", options.clips, "Write a video around each event into this folder"),
       Setting("mqtt", options.broker,
               "Publish counts and events to a broker: "

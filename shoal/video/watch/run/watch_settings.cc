@@ -38,7 +38,8 @@ SettingList settings_of(WatchSettings& s) {
       Setting("rect", s.look.rectangular,
               "Compute only the part of the network's input that the image fills"),
       Setting("track", s.options.track, "Follow objects: boxes have an id"),
-      Setting("frames", s.options.frames, "Only the first N frames of each source; 0: all"),
+      Setting("frames", s.options.frames, "Only the first N frames of each source; 0: all")
+          .also("limit"),
       Setting("score", s.options.suppression.least_score, "The least score of a box").in(0, 1),
       Setting("timeout", s.timeout, "Seconds without a frame until a video has stalled")
           .in(0.1, 3600),
@@ -59,7 +60,7 @@ Result<std::string> detector_for(const std::string& model,
   if (!model.empty()) return model;
   const auto is_scene = [](const std::string& source) { return source == kScene; };
   if (std::ranges::all_of(sources, is_scene)) return std::string(kScene);
-  return invalid("--model is needed: a detector");
+  return invalid("model is needed: a detector");
 }
 
 }  // namespace shoal::watch
