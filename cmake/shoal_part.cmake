@@ -52,7 +52,7 @@ set(barely_compiled $<$<CONFIG:Debug,Release>:-O0>)
 # The parts that hostile bytes reach first: in them fuzzers count what they reached. Counting takes a tenth
 # of compiling.
 set(fuzzed base model_tensor model_graph model_ops model_onnx model_passes train_data engine_session cluster_net
-  cluster_messages cluster_worker cluster_coordinator cluster_members)
+  cluster_messages cluster_worker cluster_coordinator cluster_data_parallel cluster_members)
 set(uncounted)
 if(SHOAL_SANITIZE MATCHES fuzzer)
   set(uncounted -fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth,edge)

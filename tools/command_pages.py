@@ -5,19 +5,23 @@
   tools/command_pages.py BINARY --check    fails where a page is missing or too many, or its flags are others
 
 The rest of a page is written by hand. Flags that several commands have with the same meaning stand in
-shared.md, in groups to which the pages link.
+shared.md, in groups to which the pages link. Long meanings end at "…": --help has the rest, and what excludes what.
 """
 import collections
+import dataclasses
 import os
 import pathlib
+import re
 import sys
 
 import help_text
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs/reference/commands"
 SHARED = "shared"
-BEGIN, END = "<!-- flags: made by tools/command_pages.py -->", "<!-- end of flags -->"
+BEGIN, END = "<!--flags:tools/command_pages.py-->", "<!--end-->"
 LONGEST = 200  # characters of a cell
+ENOUGH = 8  # words of a meaning
+MODEL = "ONNX file or zoo:NAME"  # an argument that shared.md explains
 WORDS = ("Synopsis", "Description", "Examples", "Subcommands", "Positionals")
 FEWEST = 3  # commands that have a flag before it is a shared one
 # Names of groups for flags that --help lists under "Options".
@@ -29,16 +33,33 @@ GROUPS = {
     "Data": "--data --format --limit --hold-out --damaged --loaders",
     "Training": "--epochs --batch --seed",
 }
+# Groups that most commands which learn have all of.
+LEARNING = ("Running a model", "Image preprocessing", "Training", "Data", "Optimiser", "Augmentation")
 GROUP_OF = {flag: group for group, flags in GROUPS.items() for flag in flags.split()}
 ENVIRONMENT = {"HOME": "/home/you"}  # which some defaults begin with
+
+
+@dataclasses.dataclass(frozen=True)
+class Flag(help_text.Flag):
+    needs: str = dataclasses.field(default="", compare=False)  # "`--cluster`"; not part of what makes a flag the same
+
+
+def flags_of(lines):
+    """The flags of a part of --help, without what their meanings say of other flags."""
+    for flag in help_text.flags(lines):
+        notes = re.search(r" \(((?:with|not with|or) `[^()]*)\)$", flag.meaning)
+        said = dict(note.split(" `", 1) for note in notes[1].split("; ")) if notes else {}
+        needs = "`" + said["with"].replace(",", "") if "with" in said else ""
+        default = flag.default or ("`" + said["or"] if "or" in said else "")
+        yield Flag(flag.names, flag.value, default, flag.meaning[:notes.start()] if notes else flag.meaning, needs)
 
 
 def parts_of(program, *words):
     """(heading, flags) of a command; its arguments are those of the first."""
     _, parts = help_text.blocks(help_text.said(program, *words, "--help"))
-    flags = [flag for title, lines in parts if title == "Positionals" for flag in help_text.flags(lines)]
+    flags = [flag for title, lines in parts if title == "Positionals" for flag in flags_of(lines)]
     found = [("Options", flags)] if flags else []
-    found += [(title, help_text.flags(lines)) for title, lines in parts if title not in WORDS]
+    found += [(title, list(flags_of(lines))) for title, lines in parts if title not in WORDS]
     return [(title, [flag for flag in flags if flag.names != "-h,--help"]) for title, flags in found]
 
 
@@ -62,41 +83,62 @@ def group_of(flag, title):
     return title
 
 
+def required_data(flag):
+    """The flags of a group, but required."""
+    same = ("Folder with the data", "idx (MNIST), cifar, npy, or folder")
+    return flag.names in ("--data", "--format") and flag.default == "required" and flag.meaning in same
+
+
 def shared_flags(commands):
     """Flags of several commands, with the names of their groups."""
-    users, found = collections.defaultdict(set), {}
+    users, found, needs = collections.defaultdict(set), {}, {}
     for command, variants in commands.items():
         for _, parts in variants:
             for title, flags in parts:
                 for flag in flags:
                     users[flag].add(command)
                     found.setdefault(flag, group_of(flag, title))
-    required_data = lambda flag: flag.names in ("--data", "--format") and flag.default == "required"
+                    needs.setdefault(flag, set(flag.needs.split())).intersection_update(flag.needs.split())
     groups = {flag: group for flag, group in found.items()
               if len(users[flag]) >= FEWEST and flag.names.startswith("-") and not required_data(flag)}
     sizes = collections.Counter(groups.values())
-    return {flag: group if sizes[group] > 1 else "Common" for flag, group in groups.items()}
+    return {dataclasses.replace(flag, needs=" ".join(sorted(needs[flag]))): group if sizes[group] > 1 else "Common"
+            for flag, group in groups.items()}
 
 
 def short(text):
     if text.startswith("What computes: "):
         return f"What computes: [one of these]({SHARED}.md#devices)"
-    if len(text) <= LONGEST - 20:
-        return text
-    return text[:min(text.find(mark) % (LONGEST - 40) for mark in ":;,")].strip() + " (all in `--help`)"
+    listed = re.match(r"\w+[:;] ", text)  # "off: ...; on: ..."
+    for mark, fewest in [] if listed else [(";", 2), (":", 4), (",", 6)]:
+        begin = text.partition(mark + " ")[0]
+        if len(text.split()) > ENOUGH and begin != text and len(begin.split()) >= fewest \
+                and begin.count("(") == begin.count(")"):
+            text = begin + "…"
+    return text
+
+
+def without_choices(flag):
+    """The meaning, where it ends with the same list as the values, without that."""
+    before, colon, names = flag.meaning.rpartition(": ")
+    listed = set(re.split(r", or |, and |, | or ", names.split(" (")[0]))
+    choices = set(flag.value.split(","))
+    return before if colon and len(choices) > 1 and listed <= choices | {"..."} else flag.meaning
 
 
 def table(flags):
     """Without spaces around cells: nobody edits it."""
-    rows = ["|flag|value|default|meaning|", "|---|---|---|---|"]
+    needs = any(flag.needs for flag in flags)
+    rows = ["|flag|value|default|" + "with|" * needs + "meaning|", "|---|---|---|" + "---|" * needs + "---|"]
     for flag in flags:
         names = ", ".join(f"`{name}`" for name in flag.names.split(","))
-        choices = "," in flag.value
         value = flag.value.replace("|", "\\|") if len(flag.value) <= LONGEST else "one of a list"
-        value = value.replace(",", ", ") if choices else value
+        value = value.replace(",", "\\|")
+        meaning = short(without_choices(flag)).replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")
+        if value and set(re.split(r", or |, | or ", meaning)) == set(flag.value.split(",")):
+            value = ""
         default = flag.default.replace(ENVIRONMENT["HOME"], "~")
-        meaning = short(flag.meaning).replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")
-        rows.append(f"|{names}|{value}|{default}|{meaning}|")
+        rows.append(f"|{names}|{value}|{default}|" + f"{flag.needs}|" * needs + f"{meaning}|")
     return rows
 
 
@@ -106,24 +148,33 @@ def anchor(group):
 
 def references(flags, groups):
     """Names the groups of shared flags, and says what a command has or has not of them."""
-    lines = []
+    required = [flag.names for flag in flags if required_data(flag)]
+    has = lambda flag: flag in flags or flag.names in required
     whole = collections.defaultdict(list)
     for flag, group in groups.items():
         whole[group].append(flag)
+    learns = all(whole[group] and all(map(has, whole[group])) for group in LEARNING)
+    lines = [f"[Learning]({SHARED}.md#learning)"] if learns else []
     for group, members in whole.items():
         here = [flag for flag in members if flag in flags]
-        if not here:
+        if not here or (learns and group in LEARNING):
             continue
         link = f"[{group}]({SHARED}.md#{anchor(group)})"
-        missing = [flag for flag in members if flag not in flags]
-        named = lambda some: ", ".join(f"`{flag.names}`" for flag in some)
+        missing = [flag for flag in members if not has(flag)]
+        listed = lambda some: ", ".join(f"`{flag.names}`" for flag in some)
         if not missing:
             lines.append(link)
         elif len(missing) < len(here):
-            lines.append(f"{link} without {named(missing)}")
+            lines.append(f"{link} without {listed(missing)}")
         else:
-            lines.append(f"{named(here)} of {link}")
-    return "Shared: " + "; ".join(lines) + "." if lines else ""
+            lines.append(f"{listed(here)} of {link}")
+    needed = f" Required: {', '.join(f'`{name}`' for name in required)}." if required else ""
+    return "Shared: " + "; ".join(lines) + "." + needed if lines else ""
+
+
+def given(flag):
+    """The model of a command, which its synopsis names."""
+    return flag.names == "model" and (flag.meaning, flag.default) == (MODEL, "required")
 
 
 def generated(variants, groups):
@@ -133,7 +184,8 @@ def generated(variants, groups):
     lines = ["All of them:", "", *table(common), ""] if common else []
     said = set(common)
     for name, flags in all_flags.items():
-        own = [flag for flag in flags if flag not in groups and flag not in said]
+        own = [flag for flag in flags if flag not in groups and flag not in said
+               and not given(flag) and not required_data(flag)]
         also = [flag for flag in flags if flag in said and flag not in common]
         if name:
             lines += [f"**{name}**" + ("" if own or set(flags) - set(common) else ": no more"), ""]

@@ -4,7 +4,6 @@
 #include <deque>
 
 #include "shoal/cluster/net/channel/framed_channel.h"
-#include "shoal/cluster/net/channel/heartbeat_timer.h"
 
 namespace shoal::simulation {
 namespace {

@@ -65,10 +65,11 @@ Result<emulate::WorkerServiceOptions> options_of(const Flags& flags) {
                                    : Announce::kIfReachable;
   all.log = log_line;
   if (!flags.quiet) all.log_of_peers = log_line;
-  if (flags.data.empty()) return all;
-  SHOAL_ASSIGN(std::shared_ptr<const Dataset> data,
-               open_dataset(flags.data, flags.format, Split::kTraining));
-  all.own_learning =
+  std::shared_ptr<const Dataset> data;  // null: it refuses to learn from its own
+  if (!flags.data.empty()) {
+    SHOAL_ASSIGN(data, open_dataset(flags.data, flags.format, Split::kTraining));
+  }
+  all.tasks[federated_cluster::kFederatedTask] =
       federated_cluster::learn_from(std::move(data), {.secret_only = flags.secure_only});
   return all;
 }

@@ -1,5 +1,5 @@
 // FaultPlan: the kinds of faults, how they are drawn from a seed, and the actions of each over
-// time. Processes carry them out (processes/chaos_run.h).
+// time. Processes carry them out (processes/chaos_run.cc).
 #pragma once
 
 #include <array>

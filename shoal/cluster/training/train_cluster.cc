@@ -331,9 +331,9 @@ Result<Figures> train_with(cluster::ClusterConnection& connection, Device& devic
                            const Options& options, Setup& setup) {
   SHOAL_ASSIGN(const Networks networks, make_steps(setup, options));
   SHOAL_ASSIGN(const Decision decision, decide(connection, networks, options));
-  const cluster::Lesson lesson{.network = setup.network(),
-                               .trainer = setup.trainer(decision.codec),
-                               .exchange = setup.exchange(decision.codec)};
+  const cluster::TrainingSetup given{.network = setup.network(),
+                                     .trainer = setup.trainer(decision.codec),
+                                     .exchange = setup.exchange(decision.codec)};
   SHOAL_ASSIGN(cluster::TrainingRunOptions how, run_options(options, decision, setup, connection));
   Observer observer(options,
                     make_record(options, decision, setup.rate().total, how.workers, connection),
@@ -344,7 +344,7 @@ Result<Figures> train_with(cluster::ClusterConnection& connection, Device& devic
   SHOAL_ASSIGN(
       const cluster::TrainingRun run,
       cluster::run_training(
-          connection.coordinator(), device, lesson,
+          connection.coordinator(), device, given,
           [&](int64_t step, int64_t number) { return setup.examples(step, number); }, how));
   awake.reset();
 

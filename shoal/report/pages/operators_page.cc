@@ -21,15 +21,15 @@ constexpr const char* kBefore = R"(# Operators
 Made by `shoal operators --markdown`; do not edit.
 
 Models of opsets 1 to 27 and of every IR version from 3 on are read. `shoal/model/onnx` brings every node to the form and
-meaning of opset 17, where there is one: that is what the columns after the opsets are about. A model of a newer opset
-is read as one of 27, with a warning, if none of its nodes has an input or an attribute that opset 27 does not know.
-Every operator runs on every device: where a device has no kernel of its own, the reference function runs.
+meaning of opset 17, which the columns after the opsets describe. A model of a newer opset is read as one of 27, with a
+warning, if its nodes have only inputs and attributes that opset 27 knows. Where a device has no kernel, the reference
+function runs.
 
-**opsets**: those that are read, and in brackets those that changed the operator. **ONNX Runtime 1.30**: the opsets that
-it has a CPU kernel for. **splits**: a region of the output can be computed from regions of the inputs. **linear**: in
-its first input. **in place**: the output may lie where the first input lies. **by value**: inputs whose elements decide
-the output's shape; where they are not constant, the model runs in stages. **cpu**: kernels, or the operators that the
-node becomes while the model is read.
+**opsets**: those that are read; `shoal operators` also has those that changed the operator. **ONNX Runtime 1.30**: the
+opsets that it has a CPU kernel for. **splits**: a region of the output can be computed from regions of the inputs.
+**linear**: in its first input. **in place**: the output may lie where the first input lies. **by value**: inputs whose
+elements decide the output's shape; where they are not constant, the model runs in stages. **cpu**: kernels besides the
+reference function, or the operators that the node becomes while the model is read.
 
 )";
 
@@ -219,10 +219,18 @@ std::vector<Row> rows_of_refused() {
   return rows;
 }
 
+// Without what the page says once: the reference function, and the opsets that changed an operator.
+std::string brief(std::string_view cell) {
+  for (const std::string_view last : {", reference", "reference"}) {
+    if (cell.ends_with(last)) return std::string(cell.substr(0, cell.size() - last.size()));
+  }
+  return std::string(cell.ends_with(")") ? cell.substr(0, cell.find(" (")) : cell);
+}
+
 std::string markdown(const Row& header, const std::vector<Row>& rows) {
   std::string text;
   const auto add = [&](const Row& cells) {
-    for (const std::string& cell : cells) text += "|" + cell;
+    for (const std::string& cell : cells) text += "|" + brief(cell);
     text += "|\n";
   };
   add(header);

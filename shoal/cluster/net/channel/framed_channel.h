@@ -4,22 +4,71 @@
 // thread in between would cost every small message two wake-ups.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "shoal/cluster/net/channel/assembler.h"
 #include "shoal/cluster/net/channel/chunk.h"
-#include "shoal/cluster/net/channel/chunk_size.h"
-#include "shoal/cluster/net/channel/heartbeat_timer.h"
 #include "shoal/cluster/net/channel/priority_ticket_lock.h"
 #include "shoal/cluster/net/stream.h"
 #include "shoal/cluster/net/transport.h"
 
 namespace shoal::net {
+
+class Heartbeat {
+ public:
+  virtual void beat() = 0;  // never blocks
+
+ protected:
+  ~Heartbeat() = default;
+};
+
+// One thread that drives the heartbeats of all channels of a transport.
+// Thread-safe.
+class HeartbeatTimer {
+ public:
+  explicit HeartbeatTimer(std::chrono::milliseconds interval);
+  ~HeartbeatTimer();
+  HeartbeatTimer(const HeartbeatTimer&) = delete;
+  HeartbeatTimer& operator=(const HeartbeatTimer&) = delete;
+
+  void add(Heartbeat& one);
+  void remove(Heartbeat& one);  // returns when it does not beat any more
+
+ private:
+  void run(std::chrono::milliseconds interval);
+
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_ = false;
+  std::vector<Heartbeat*> beating_;
+  std::thread thread_;
+};
+
+// Adapts the size of chunks to the speed of the link.
+// Chunks that go out in a millisecond or a few, whatever the link: an urgent frame waits for no
+// more, and on a fast link there are few to pay for.
+class ChunkSize {
+ public:
+  size_t bytes() const { return bytes_; }
+  void went_out_in(std::chrono::steady_clock::duration time) {
+    if (time < std::chrono::milliseconds(1)) bytes_ = std::min(2 * bytes_, kMaxDataBytes);
+    if (time > std::chrono::milliseconds(4)) bytes_ = std::max(bytes_ / 2, kLeast);
+  }
+
+ private:
+  static constexpr size_t kLeast = size_t{16} << 10;
+  size_t bytes_ = size_t{64} << 10;
+};
 
 class FramedChannel final : public Channel, private Heartbeat {
  public:

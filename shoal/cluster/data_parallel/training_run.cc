@@ -1,21 +1,20 @@
-#include "shoal/cluster/training/training_run.h"
+#include "shoal/cluster/data_parallel/training_run.h"
 
 #include <algorithm>
 #include <limits>
 #include <memory>
 #include <set>
 
-#include "messages.pb.h"
 #include "shoal/base/timing/seconds_since.h"
-#include "shoal/cluster/messages/message_io.h"
-#include "shoal/cluster/training/reviver.h"
+#include "shoal/cluster/coordinator/runtime/task_run.h"
+#include "shoal/cluster/data_parallel/training_task.h"
 #include "shoal/train/distributed/schedule/shares.h"
+#include "training.pb.h"
 
 namespace shoal::cluster {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Kind = TrainingEvent::Kind;
 
 // The longest that a worker has to say: its gradients, one message for each subtree.
 size_t most_report_bytes(const learn::HubSession& hub, const learn::ExchangeOptions& exchange) {
@@ -27,46 +26,99 @@ size_t most_report_bytes(const learn::HubSession& hub, const learn::ExchangeOpti
   return 2 * static_cast<size_t>(exchange.levels + 2) * bytes + kRest;
 }
 
-class Runner {
+// learn::HubSession as the hub of a task: first it waits until every worker is ready or cannot take
+// part; these join together, with the examples of the first steps. From then on it computes.
+class TrainingHub : public TaskHub {
  public:
-  Runner(Coordinator& coordinator, const Lesson& lesson, const learn::WorkerSession::Source& source,
-         const TrainingRunOptions& options, learn::HubSession hub)
+  TrainingHub(Coordinator& coordinator, const TrainingSetup& setup,
+              const learn::WorkerSession::Source& source, const TrainingRunOptions& options,
+              learn::HubSession hub)
       : coordinator_(coordinator),
-        post_(coordinator.training()),
-        lesson_(lesson),
+        setup_(setup),
         source_(source),
         options_(options),
         hub_(std::move(hub)),
-        reviver_(coordinator, options.retry_interval) {
+        gathering_({.awaited = {options.workers.begin(), options.workers.end()},
+                    .until = net::after(options.start_timeout),
+                    .until_back = net::after(options.return_timeout)}) {
     result_.first_step = hub_.step();
     hub_.save_every(options.save_every, options.repeats);
-    for (size_t i = 0; i < coordinator.worker_count(); ++i) {
-      const auto worker = static_cast<int>(i);
-      if (std::ranges::count(options.workers, worker) == 0) reviver_.leave_out(worker);
-    }
-  }
-  ~Runner() { post_.close(); }
-
-  Status run() {
-    SHOAL_ASSIGN(run_, post_.open(most_report_bytes(hub_, lesson_.exchange)));
-    for (const int worker : options_.workers) SHOAL_TRY(teach(worker));
-    SHOAL_TRY(gather());
-    while (!hub_.is_over() && !is_disturbed_) {
-      SHOAL_TRY(send_letters());
-      for (const TrainingEvent& event : post_.wait(next_moment())) SHOAL_TRY(take(event));
-      hub_.tick(Clock::now());
-      reviver_.look();
-      note_steps();
-      if (const auto made = hub_.take_checkpoint()) SHOAL_TRY(options_.on_checkpoint(*made));
-      if (options_.cancelled()) hub_.stop();
-    }
-    if (is_disturbed_) return {};
-    SHOAL_TRY(hub_.status());
-    SHOAL_TRY(send_letters());
-    post_.flush();
-    return {};
   }
 
+  // Workers round independently of each other: each has a seed of its own.
+  Result<TaskOutput> setup_of(int worker) override {
+    TrainingSetup setup = setup_;
+    setup.exchange.codec.seed += static_cast<uint64_t>(worker);
+    return output_of(setup);
+  }
+
+  void ready(int worker, Time now) override {
+    if (gathering_) {
+      gathering_->awaited.erase(worker);
+      gathering_->ready.insert(worker);
+      return;
+    }
+    ++result_.joined_again;
+    hub_.join(worker, now);
+    note_devices();
+    options_.on_return(worker);
+  }
+
+  void handle(int worker, net::Bytes message, Time now) override {
+    if (!gathering_) hub_.handle(worker, message, now);
+  }
+
+  void lose(int worker, const Status& why, bool may_return, Time now) override {
+    result_.lost.push_back(why);
+    if (gathering_) {
+      gathering_->ready.erase(worker);
+      if (may_return && now < gathering_->until_back) {
+        gathering_->awaited.insert(worker);
+      } else {
+        gathering_->awaited.erase(worker);
+      }
+      return;
+    }
+    is_disturbed_ = options_.repeats;
+    has_.erase(worker);
+    hub_.lose(worker, now);
+    note_devices();
+  }
+
+  void tick(Time now) override {
+    if (gathering_) return gather(now);
+    hub_.tick(now);
+    note_steps();
+    if (const auto made = hub_.take_checkpoint()) status_ = options_.on_checkpoint(*made);
+  }
+
+  Time next_tick() const override {
+    if (!gathering_) return hub_.next_tick().value_or(Time::max());
+    return Clock::now() < gathering_->until_back ? gathering_->until_back : gathering_->until;
+  }
+
+  // Who gathers is asked again.
+  void stop() override {
+    if (!gathering_ && joining_.empty()) hub_.stop();
+  }
+
+  Status send(TaskChannel& channel) override {
+    if (is_disturbed_ || !status().ok()) return {};
+    if (!joining_.empty()) {
+      SHOAL_TRY(send_ahead(channel));
+      for (const int worker : std::exchange(joining_, {})) hub_.join(worker, Clock::now());
+    }
+    return send_letters(channel);
+  }
+
+  std::vector<int> take_dropped() override { return hub_.take_dropped(); }
+  bool is_over() const override {
+    if (!status_.ok() || is_disturbed_) return true;
+    return !gathering_ && joining_.empty() && hub_.is_over();
+  }
+  Status status() const override { return status_.ok() ? hub_.status() : status_; }
+
+  size_t most_message_bytes() const { return most_report_bytes(hub_, setup_.exchange); }
   // The run ended because a worker was lost, and is to be repeated from the last checkpoint on.
   bool is_disturbed() const { return is_disturbed_; }
   std::vector<Status> lost() const { return result_.lost; }
@@ -100,79 +152,30 @@ class Runner {
   }
 
  private:
-  Clock::time_point next_moment() const {
-    const Clock::time_point tick = hub_.next_tick().value_or(net::after(kMessageTimeout));
-    return std::min(tick, reviver_.next().value_or(tick));
-  }
-
-  // Workers round independently of each other: each has a seed of its own.
-  Status teach(int worker) {
-    Lesson lesson = lesson_;
-    lesson.exchange.codec.seed += static_cast<uint64_t>(worker);
-    return post_.teach(worker, lesson);
-  }
-
-  // Until every worker has its lesson or cannot take part. They join together.
-  Status gather() {
-    Gathering now{.awaited = {options_.workers.begin(), options_.workers.end()},
-                  .until = net::after(options_.start_timeout),
-                  .until_back = net::after(options_.return_timeout)};
-    while (true) {
-      const bool waits_for_lost = Clock::now() < now.until_back;
-      if (!waits_for_lost) {
-        for (const int worker : coordinator_.lost()) now.awaited.erase(worker);
-      }
-      if (now.awaited.empty() || Clock::now() >= now.until) break;
-      if (waits_for_lost) reviver_.look();
-      const Clock::time_point end = waits_for_lost ? now.until_back : now.until;
-      const Clock::time_point next = waits_for_lost ? reviver_.next().value_or(end) : end;
-      for (const TrainingEvent& event : post_.wait(std::min(end, next))) {
-        SHOAL_TRY(take(event, now));
-      }
-    }
-    if (now.ready.empty()) {
-      return result_.lost.empty() ? Status(Code::kDeadline, "no worker is ready to train")
-                                  : result_.lost.front();
-    }
-    const std::vector<int> ready(now.ready.begin(), now.ready.end());
-    SHOAL_TRY(send_ahead(ready));
-    for (const int worker : ready) hub_.join(worker, Clock::now());
-    return {};
-  }
-
   // Before the first step.
   struct Gathering {
     std::set<int> awaited = {}, ready = {};
-    Clock::time_point until, until_back;
+    Time until, until_back;  // the latter: workers that are lost may be back
   };
-  // A worker that is there and has given the run up does not come back by itself.
-  Status take(const TrainingEvent& event, Gathering& now) {
-    if (event.kind == Kind::kBack) return teach(event.worker);
-    if (event.kind == Kind::kReady) {
-      now.awaited.erase(event.worker);
-      now.ready.insert(event.worker);
-    }
-    if (event.kind != Kind::kLost) return {};
-    result_.lost.push_back(named(event));
-    now.ready.erase(event.worker);
-    const bool may_return =
-        Clock::now() < now.until_back && !coordinator_.present().contains(event.worker);
-    if (may_return) {
-      now.awaited.insert(event.worker);
-    } else {
-      now.awaited.erase(event.worker);
-    }
-    return {};
-  }
 
-  Status named(const TrainingEvent& event) const {
-    return event.why.at("worker " + coordinator_.workers()[static_cast<size_t>(event.worker)].name);
+  void gather(Time now) {
+    Gathering& all = *gathering_;
+    if (now >= all.until_back) {
+      for (const int worker : coordinator_.lost()) all.awaited.erase(worker);
+    }
+    if (!all.awaited.empty() && now < all.until) return;
+    joining_.assign(all.ready.begin(), all.ready.end());
+    gathering_.reset();
+    if (!joining_.empty()) return;
+    status_ = result_.lost.empty() ? Status(Code::kDeadline, "no worker is ready to train")
+                                   : result_.lost.front();
   }
 
   // Shares are equal as long as nobody knows the speeds.
-  Status send_ahead(const std::vector<int>& workers) {
+  Status send_ahead(TaskChannel& channel) {
+    const std::vector<int>& workers = joining_;
     const std::vector<double> equal(workers.size(), 1.0);
-    const std::vector<int64_t> shares = learn::shares_of(equal, lesson_.exchange.micro_batches());
+    const std::vector<int64_t> shares = learn::shares_of(equal, setup_.exchange.micro_batches());
     std::vector<size_t> sent(workers.size());
     const int64_t end = std::min(result_.first_step + options_.ahead, options_.hub.steps);
     for (int64_t step = result_.first_step; step < end; ++step) {
@@ -181,68 +184,63 @@ class Runner {
         if (sent[i] > options_.most_ahead_bytes) continue;
         const double before = example_bytes_;
         const int64_t end_of_share = first + shares[i];
-        SHOAL_TRY(
-            send_examples(workers[i], {step, first, end_of_share, lesson_.exchange.local_steps}));
+        SHOAL_TRY(send_examples(channel, workers[i],
+                                {step, first, end_of_share, setup_.exchange.local_steps}));
         sent[i] += static_cast<size_t>(example_bytes_ - before);
       }
-      post_.flush();
+      channel.flush();
     }
     return {};
   }
 
   // Those of the first local step come first.
-  Status send_examples(int worker, const learn::AssignMessage& range) {
+  Status send_examples(TaskChannel& channel, int worker, const learn::AssignMessage& range) {
     const int64_t begin = range.step * range.local_steps;
     for (int64_t step = begin; step < begin + range.local_steps; ++step) {
-      SHOAL_TRY(send_examples(worker, step, range.first, range.end));
+      SHOAL_TRY(send_examples(channel, worker, step, range.first, range.end));
     }
     return {};
   }
 
-  Status send_examples(int worker, int64_t step, int64_t first, int64_t end) {
+  Status send_examples(TaskChannel& channel, int worker, int64_t step, int64_t first, int64_t end) {
     for (int64_t number = first; number < end; ++number) {
       if (!has_[worker].insert({step, number}).second) continue;
       SHOAL_ASSIGN(learn::MicroBatch batch, source_(step, number));
       std::vector<Tensor> tensors{batch.inputs};
       for (const Tensor& target : batch.targets) tensors.push_back(target);
-      message::Message message;
-      message.mutable_examples()->set_run(run_);
-      message.mutable_examples()->set_step(step);
-      message.mutable_examples()->set_number(number);
+      message::TrainingHeader header;
+      header.mutable_examples()->set_step(step);
+      header.mutable_examples()->set_number(number);
       for (const Tensor& tensor : tensors) {
         example_bytes_ += static_cast<double>(tensor.bytes().size());
       }
-      post_.post(worker, message, [tensors = std::move(tensors)] {
-        std::vector<net::Bytes> pieces;
-        for (const Tensor& tensor : tensors) pieces.push_back(tensor.bytes());
-        return pieces;
-      });
+      channel.send(worker, {header.SerializeAsString(), [tensors = std::move(tensors)] {
+                              std::vector<net::Bytes> pieces;
+                              for (const Tensor& one : tensors) pieces.push_back(one.bytes());
+                              return pieces;
+                            }});
     }
     return {};
   }
 
   // All that a worker is sent at once, and then the next worker's: the first can compute while the
   // merged step is still on its way to the last.
-  Status send_letters() {
-    for (const int worker : hub_.take_dropped()) {
-      reviver_.leave_out(worker);
-      coordinator_.leave_out(worker, Status(Code::kUnavailable, "it does not train as it should"));
-    }
+  Status send_letters(TaskChannel& channel) {
     std::vector<learn::HubSession::Letter> letters = hub_.take_letters();
     std::ranges::stable_sort(letters, {}, &learn::HubSession::Letter::worker);
     for (const learn::HubSession::Letter& letter : letters) {
       if (letter.assigned) {
-        note_assignment(letter);
-        SHOAL_TRY(send_examples(letter.worker, *letter.assigned));
+        note_assignment(channel, letter);
+        SHOAL_TRY(send_examples(channel, letter.worker, *letter.assigned));
       }
-      post_.order(letter.worker, letter.message);
+      channel.send(letter.worker, task_output(letter.message));
     }
     return {};
   }
 
-  void note_assignment(const learn::HubSession::Letter& letter) {
+  void note_assignment(TaskChannel& channel, const learn::HubSession::Letter& letter) {
     if (!begun_) {
-      post_.flush();
+      channel.flush();
       options_.begins();
       merged_ = Clock::now();
       step_traffic_ = {coordinator_.traffic(), example_bytes_};
@@ -258,30 +256,6 @@ class Runner {
     for (int64_t number = task.first; number < task.end; ++number) {
       if (!numbers_.insert(number).second) ++result_.reassigned;
     }
-  }
-
-  Status take(const TrainingEvent& event) {
-    switch (event.kind) {
-      case Kind::kReady:
-        ++result_.joined_again;
-        hub_.join(event.worker, Clock::now());
-        note_devices();
-        options_.on_return(event.worker);
-        return {};
-      case Kind::kReport:
-        hub_.handle(event.worker, event.payload.bytes, Clock::now());
-        return {};
-      case Kind::kLost:
-        result_.lost.push_back(named(event));
-        is_disturbed_ = options_.repeats;
-        has_.erase(event.worker);
-        hub_.lose(event.worker, Clock::now());
-        note_devices();
-        return {};
-      case Kind::kBack:
-        return teach(event.worker);
-    }
-    return {};
   }
 
   void note_devices() const { options_.on_moment({.step = {.step = hub_.step()}, .hub = hub_}); }
@@ -316,7 +290,7 @@ class Runner {
       count_traffic(facts);
       options_.on_moment({.is_step = true, .step = facts, .hub = hub_});
       options_.on_step(number, hub_.losses()[step]);
-      const int64_t next = (number + 1) * lesson_.exchange.local_steps;
+      const int64_t next = (number + 1) * setup_.exchange.local_steps;
       for (auto& [worker, places] : has_) {
         places.erase(places.begin(), places.lower_bound({next, 0}));
       }
@@ -324,12 +298,13 @@ class Runner {
   }
 
   Coordinator& coordinator_;
-  TrainingPost& post_;
-  const Lesson& lesson_;
+  const TrainingSetup& setup_;
   const learn::WorkerSession::Source& source_;
   const TrainingRunOptions& options_;
   learn::HubSession hub_;
-  uint64_t run_ = 0;
+  std::optional<Gathering> gathering_;
+  std::vector<int> joining_;  // those that were gathered
+  Status status_;             // of what the session does not know
   bool begun_ = false, is_disturbed_ = false;
   Clock::time_point merged_;   // the last step
   std::set<int> assigned_;     // workers that have a part in this step
@@ -340,12 +315,18 @@ class Runner {
   net::Traffic traffic_before_;
   std::pair<net::Traffic, double> step_traffic_;  // and bytes of examples, before this step
   TrainingRun result_;
-  Reviver reviver_;  // last: its thread uses the rest
 };
 
 }  // namespace
 
-Result<TrainingRun> run_training(Coordinator& coordinator, Device& device, const Lesson& lesson,
+Result<TaskOutput> output_of(const TrainingSetup& setup) {
+  SHOAL_ASSIGN(EncodedSetup encoded, encode_setup(setup));
+  const auto kept = std::make_shared<EncodedSetup>(std::move(encoded));
+  return TaskOutput{kept->header(), [kept] { return kept->pieces(); }};
+}
+
+Result<TrainingRun> run_training(Coordinator& coordinator, Device& device,
+                                 const TrainingSetup& setup,
                                  const learn::WorkerSession::Source& source,
                                  const TrainingRunOptions& options) {
   constexpr int kMostRepeats = 1000;  // then it goes on with those that stay
@@ -357,15 +338,20 @@ Result<TrainingRun> run_training(Coordinator& coordinator, Device& device, const
   std::vector<Status> lost;
   for (int repeats = 0;; ++repeats) {
     how.repeats = options.repeats && repeats < kMostRepeats;
-    SHOAL_ASSIGN(learn::HubSession hub,
-                 learn::HubSession::create(device, lesson.network, lesson.trainer, lesson.exchange,
+    SHOAL_ASSIGN(learn::HubSession session,
+                 learn::HubSession::create(device, setup.network, setup.trainer, setup.exchange,
                                            how.hub, how.rate));
-    if (!how.resume.empty()) SHOAL_TRY(hub.restore(how.resume));
-    Runner runner(coordinator, lesson, source, how, std::move(hub));
-    SHOAL_TRY(runner.run());
-    for (const Status& why : runner.lost()) lost.push_back(why);
-    if (runner.is_disturbed()) continue;
-    SHOAL_ASSIGN(TrainingRun run, runner.result());
+    if (!how.resume.empty()) SHOAL_TRY(session.restore(how.resume));
+    TrainingHub hub(coordinator, setup, source, how, std::move(session));
+    SHOAL_TRY(run_task(coordinator, hub,
+                       {.name = kTrainingTask,
+                        .most_message_bytes = hub.most_message_bytes(),
+                        .workers = how.workers,
+                        .retry_interval = how.retry_interval,
+                        .cancelled = how.cancelled}));
+    for (const Status& why : hub.lost()) lost.push_back(why);
+    if (hub.is_disturbed()) continue;
+    SHOAL_ASSIGN(TrainingRun run, hub.result());
     run.lost = std::move(lost);
     return run;
   }

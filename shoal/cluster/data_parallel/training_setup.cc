@@ -1,14 +1,14 @@
 // Constants that are not inline are named by nothing: both ends visit them in the same order, and
 // the reader takes as many bytes as the type says from what is left of the payload.
-#include "shoal/cluster/worker/lesson.h"
+#include "shoal/cluster/data_parallel/training_setup.h"
 
 #include <algorithm>
 #include <set>
 
-#include "messages.pb.h"
 #include "shoal/base/limits.h"
 #include "shoal/cluster/messages/message_io.h"
 #include "shoal/cluster/messages/wire.h"
+#include "training.pb.h"
 
 namespace shoal::cluster {
 namespace {
@@ -16,9 +16,9 @@ namespace {
 using OptimizerRule = train::OptimizerOptions::Rule;
 using LossKind = train::Loss::Kind;
 
-Status corrupt_lesson() { return Status(Code::kCorrupt, "a lesson that cannot be read"); }
+Status corrupt_setup() { return Status(Code::kCorrupt, "a training setup that cannot be read"); }
 
-void encode(const train::OptimizerOptions& from, message::Lesson::Optimizer& to) {
+void encode(const train::OptimizerOptions& from, message::TrainingSetup::Optimizer& to) {
   to.set_rule(static_cast<uint32_t>(from.rule));
   to.set_rate(from.rate);
   to.set_momentum(from.momentum);
@@ -30,8 +30,8 @@ void encode(const train::OptimizerOptions& from, message::Lesson::Optimizer& to)
   to.set_max_norm(from.max_norm);
 }
 
-Result<train::OptimizerOptions> decode(const message::Lesson::Optimizer& from) {
-  if (from.rule() > static_cast<uint32_t>(OptimizerRule::kAdamW)) return corrupt_lesson();
+Result<train::OptimizerOptions> decode(const message::TrainingSetup::Optimizer& from) {
+  if (from.rule() > static_cast<uint32_t>(OptimizerRule::kAdamW)) return corrupt_setup();
   return train::OptimizerOptions{.rule = static_cast<OptimizerRule>(from.rule()),
                                  .rate = from.rate(),
                                  .momentum = from.momentum(),
@@ -43,7 +43,7 @@ Result<train::OptimizerOptions> decode(const message::Lesson::Optimizer& from) {
                                  .max_norm = from.max_norm()};
 }
 
-void encode(const train::Loss& from, message::Lesson::Loss& to) {
+void encode(const train::Loss& from, message::TrainingSetup::Loss& to) {
   to.set_kind(static_cast<uint32_t>(from.kind));
   to.set_soft(from.soft);
   to.set_smoothing(from.smoothing);
@@ -52,8 +52,8 @@ void encode(const train::Loss& from, message::Lesson::Loss& to) {
   to.set_temperature(from.temperature);
 }
 
-Result<train::Loss> decode(const message::Lesson::Loss& from) {
-  if (from.kind() > static_cast<uint32_t>(LossKind::kMeanSquare)) return corrupt_lesson();
+Result<train::Loss> decode(const message::TrainingSetup::Loss& from) {
+  if (from.kind() > static_cast<uint32_t>(LossKind::kMeanSquare)) return corrupt_setup();
   return train::Loss{.kind = static_cast<LossKind>(from.kind()),
                      .soft = from.soft(),
                      .smoothing = from.smoothing(),
@@ -62,7 +62,7 @@ Result<train::Loss> decode(const message::Lesson::Loss& from) {
                      .temperature = from.temperature()};
 }
 
-void encode(const learn::CodecOptions& from, message::Lesson::Codec& to) {
+void encode(const learn::CodecOptions& from, message::TrainingSetup::Codec& to) {
   to.set_kind(static_cast<uint32_t>(from.kind));
   to.set_feedback(from.feedback);
   to.set_qsgd_bits(from.qsgd_bits);
@@ -72,8 +72,8 @@ void encode(const learn::CodecOptions& from, message::Lesson::Codec& to) {
   to.set_seed(from.seed);
 }
 
-Result<learn::CodecOptions> decode(const message::Lesson::Codec& from) {
-  if (from.kind() >= learn::all_codecs().size()) return corrupt_lesson();
+Result<learn::CodecOptions> decode(const message::TrainingSetup::Codec& from) {
+  if (from.kind() >= learn::all_codecs().size()) return corrupt_setup();
   return learn::CodecOptions{.kind = static_cast<learn::CodecKind>(from.kind()),
                              .feedback = from.feedback(),
                              .qsgd_bits = from.qsgd_bits(),
@@ -85,81 +85,93 @@ Result<learn::CodecOptions> decode(const message::Lesson::Codec& from) {
 
 }  // namespace
 
-std::vector<net::Bytes> EncodedLesson::pieces() const {
+std::vector<net::Bytes> EncodedSetup::pieces() const {
   std::vector<net::Bytes> pieces{bytes_of(message)};
   for (const Tensor& tensor : constants) pieces.push_back(tensor.bytes());
   return pieces;
 }
 
-Result<EncodedLesson> encode_lesson(const Lesson& lesson) {
-  const train::TrainerOptions& trainer = lesson.trainer;
+Result<EncodedSetup> encode_setup(const TrainingSetup& setup) {
+  const train::TrainerOptions& trainer = setup.trainer;
   if (!trainer.regularizers.empty() || trainer.unit_penalty ||
       !trainer.step.output_weights.empty()) {
     return Status(Code::kUnsupported,
                   "penalties and several outputs cannot be trained by the workers of a cluster");
   }
-  EncodedLesson encoded;
-  message::Lesson message;
-  encode(lesson.network, *message.mutable_network(), [&](const Tensor& tensor) {
+  EncodedSetup encoded;
+  message::TrainingSetup message;
+  encode(setup.network, *message.mutable_network(), [&](const Tensor& tensor) {
     encoded.constants.push_back(tensor);
     return Hash(kHashBytes, '\0');
   });
   encode(trainer.optimizer, *message.mutable_optimizer());
   encode(trainer.step.loss, *message.mutable_loss());
-  encode(lesson.exchange.codec, *message.mutable_codec());
-  for (const ValueId id : train::learned_values(lesson.network)) {
-    const std::string& name = lesson.network[id].name;
+  encode(setup.exchange.codec, *message.mutable_codec());
+  for (const ValueId id : train::learned_values(setup.network)) {
+    const std::string& name = setup.network[id].name;
     if (trainer.step.frozen && trainer.step.frozen(name)) message.add_frozen(name);
   }
   message.set_bf16(trainer.bf16);
   message.set_memory_bytes(trainer.memory_bytes);
   message.set_seed(trainer.seed);
-  message.set_levels(static_cast<uint32_t>(lesson.exchange.levels));
+  message.set_levels(static_cast<uint32_t>(setup.exchange.levels));
   encoded.message = message.SerializeAsString();
   return encoded;
 }
 
-Result<Lesson> decode_lesson(net::Bytes payload, uint64_t message_bytes) {
+std::string EncodedSetup::header() const {
+  message::TrainingHeader header;
+  header.mutable_begin()->set_setup_bytes(message.size());
+  return header.SerializeAsString();
+}
+
+Result<TrainingSetup> decode_setup(net::Bytes header_bytes, net::Bytes payload) {
   constexpr uint32_t kMostLevels = 20;
-  if (message_bytes > payload.size() || message_bytes > kLimits.max_structure_bytes) {
-    return corrupt_lesson();
+  message::TrainingHeader header;
+  if (!header.ParseFromArray(header_bytes.data(), static_cast<int>(header_bytes.size())) ||
+      !header.has_begin()) {
+    return corrupt_setup();
   }
-  message::Lesson message;
+  const uint64_t message_bytes = header.begin().setup_bytes();
+  if (message_bytes > payload.size() || message_bytes > kLimits.max_structure_bytes) {
+    return corrupt_setup();
+  }
+  message::TrainingSetup message;
   if (!message.ParseFromArray(payload.data(), static_cast<int>(message_bytes)) ||
       message.levels() > kMostLevels || message.memory_bytes() < 0) {
-    return corrupt_lesson();
+    return corrupt_setup();
   }
   payload = payload.subspan(message_bytes);
-  Lesson lesson;
-  SHOAL_ASSIGN(lesson.network, decode(message.network(), [&](const Hash&, const TensorType& type) {
+  TrainingSetup setup;
+  SHOAL_ASSIGN(setup.network, decode(message.network(), [&](const Hash&, const TensorType& type) {
                  if (type.bytes() > payload.size()) return Tensor();
                  Tensor tensor = Tensor::uninitialized(type);
                  std::ranges::copy(payload.first(type.bytes()), tensor.bytes().begin());
                  payload = payload.subspan(type.bytes());
                  return tensor;
                }));
-  if (!payload.empty()) return corrupt_lesson();
-  SHOAL_ASSIGN(lesson.trainer.optimizer, decode(message.optimizer()));
-  SHOAL_ASSIGN(lesson.trainer.step.loss, decode(message.loss()));
-  SHOAL_ASSIGN(lesson.exchange.codec, decode(message.codec()));
+  if (!payload.empty()) return corrupt_setup();
+  SHOAL_ASSIGN(setup.trainer.optimizer, decode(message.optimizer()));
+  SHOAL_ASSIGN(setup.trainer.step.loss, decode(message.loss()));
+  SHOAL_ASSIGN(setup.exchange.codec, decode(message.codec()));
   const std::set<std::string, std::less<>> frozen(message.frozen().begin(), message.frozen().end());
-  lesson.trainer.step.frozen = [frozen](std::string_view name) { return frozen.contains(name); };
-  lesson.trainer.bf16 = message.bf16();
-  lesson.trainer.memory_bytes = message.memory_bytes();
-  lesson.trainer.seed = message.seed();
-  lesson.exchange.levels = static_cast<int>(message.levels());
-  return lesson;
+  setup.trainer.step.frozen = [frozen](std::string_view name) { return frozen.contains(name); };
+  setup.trainer.bf16 = message.bf16();
+  setup.trainer.memory_bytes = message.memory_bytes();
+  setup.trainer.seed = message.seed();
+  setup.exchange.levels = static_cast<int>(message.levels());
+  return setup;
 }
 
-Result<std::vector<TensorType>> types_of_examples(const Lesson& lesson) {
-  const Graph& network = lesson.network;
+Result<std::vector<TensorType>> types_of_examples(const TrainingSetup& setup) {
+  const Graph& network = setup.network;
   if (network.inputs().size() != 1 || network.outputs().size() != 1) {
     return invalid("only networks with one input and one output can be trained");
   }
-  const bool of_classes = lesson.trainer.step.loss.kind == LossKind::kCrossEntropy;
+  const bool of_classes = setup.trainer.step.loss.kind == LossKind::kCrossEntropy;
   const ValueId scores = of_classes ? train::scores_of(network) : network.outputs()[0];
   SHOAL_ASSIGN(const std::vector<train::Target> targets,
-               train::targets_of(lesson.trainer.step.loss, network[scores].type));
+               train::targets_of(setup.trainer.step.loss, network[scores].type));
   std::vector<TensorType> types{network[network.inputs()[0]].type};
   for (const train::Target& target : targets) types.push_back(target.type);
   return types;

@@ -1,12 +1,12 @@
 // A training run on the workers of a cluster, with the coordinator as hub: learn::HubSession says
-// what is to be done, TrainingPost sends and receives it.
+// what is to be done, run_task() (coordinator/runtime/task_run.h) sends and receives it.
 //
-//   register   the worker is given its lesson, compiles it and says so; then it is sent the state
+//   register   the worker is given its setup, compiles it and says so; then it is sent the state
 //   step       examples and assignment to each worker, gradients back, the merged step to all
 //   good-bye   when all steps are done
 //
 // A worker that is lost, or fails, costs its part of the step, which others compute again. One that
-// is there again is given its lesson and the state, and has a part from the next step on.
+// is there again is given its setup and the state, and has a part from the next step on.
 // A hub that is lost goes on from its last checkpoint (TrainingRunOptions::resume). So it does
 // where weights are to be the same bit by bit whoever is lost, with any codec (TrainingRunOptions::
 // repeats).
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "shoal/cluster/coordinator/runtime/coordinator.h"
-#include "shoal/cluster/worker/lesson.h"
+#include "shoal/cluster/data_parallel/training_setup.h"
 #include "shoal/train/distributed/run/hub_session.h"
 #include "shoal/train/distributed/run/run_record.h"
 #include "shoal/train/distributed/run/worker_session.h"
@@ -79,11 +79,15 @@ struct TrainingRun {
   int64_t reassigned = 0;               // micro-batches that were given to a second worker
 };
 
+// What a worker is given that begins with this setup. Fails as encode_setup().
+Result<TaskOutput> output_of(const TrainingSetup& setup);
+
 // Blocks until the run is over. `source` gives the examples of a micro-batch, as tensors of
 // types_of_examples(). `device` is that of the hub, which computes no gradients. Fails as
-// HubSession, encode_lesson(), on_checkpoint and `source` do, and with the first worker's error
+// HubSession, encode_setup(), on_checkpoint and `source` do, and with the first worker's error
 // where none can take part.
-Result<TrainingRun> run_training(Coordinator& coordinator, Device& device, const Lesson& lesson,
+Result<TrainingRun> run_training(Coordinator& coordinator, Device& device,
+                                 const TrainingSetup& setup,
                                  const learn::WorkerSession::Source& source,
                                  const TrainingRunOptions& options);
 
