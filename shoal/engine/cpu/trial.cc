@@ -1,9 +1,9 @@
-#include "shoal/engine/cpu/trial.h"
-
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <random>
+
+#include "shoal/engine/cpu/tune.h"
 
 namespace shoal::cpu {
 namespace {

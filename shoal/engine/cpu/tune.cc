@@ -20,7 +20,6 @@
 #include "shoal/base/machine/machine.h"
 #include "shoal/base/timing/contest.h"
 #include "shoal/engine/cpu/instruction_set.h"
-#include "shoal/engine/cpu/trial.h"
 
 namespace shoal::cpu {
 namespace {

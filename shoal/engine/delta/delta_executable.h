@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "shoal/engine/cpu/executable.h"
-#include "shoal/engine/cpu/frame.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/delta/block_histograms.h"
 #include "shoal/engine/delta/changes.h"
 #include "shoal/engine/delta/delta_device.h"

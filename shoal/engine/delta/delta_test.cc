@@ -12,7 +12,7 @@
 
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/engine/cpu/executable.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/delta/delta_device.h"
 #include "shoal/engine/delta/delta_testing.h"
 #include "shoal/engine/delta/policy.h"

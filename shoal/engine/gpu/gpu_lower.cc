@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shoal/engine/cpu/elementwise/elementwise_chain.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/model/ops/broadcast.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/record.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "shoal/engine/cpu/elementwise/elementwise_chain.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/engine/gpu/gpu_lower.h"
 #include "shoal/engine/gpu/kernels/makers.h"
 #include "shoal/engine/gpu/source/functions.h"

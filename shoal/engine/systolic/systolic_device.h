@@ -1,5 +1,5 @@
 // The systolic array as a device: MatMulInteger and ConvInteger run on the model of array.h, and so
-// do the quantised products that become them (lower.h). All else runs on a fallback device.
+// do the quantised products that become them (lowering.h). All else runs on a fallback device.
 //
 //   SHOAL_ASSIGN(auto device, make_systolic_device({.buffers = 16}, make_reference_device()));
 //   ... run ...

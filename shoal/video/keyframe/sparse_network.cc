@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "shoal/engine/cpu/elementwise/elementwise_chain.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/engine/cpu/layout/blocked.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/video/keyframe/masks.h"

@@ -13,7 +13,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/engine/cpu/executable.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/delta/kept_values.h"
 #include "shoal/engine/delta/tile_mask.h"
 #include "shoal/engine/device/device.h"

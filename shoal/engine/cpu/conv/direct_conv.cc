@@ -1,6 +1,6 @@
 // BlockedConv by its definition, with s the stride:
 //   y[n, m, r, c] = sum over i, kh, kw of x[n, i, r * s + kh, c * s + kw] * w[m, i, kh, kw]
-// The register block (conv_tile.h) computes some pixels of a row by some blocks of output channels
+// The register block (conv_loops.h) computes some pixels of a row by some blocks of output channels
 // over all taps and input channels. Around it, an image is cut into chunks of rows that stay in the
 // second-level cache; for each chunk, one panel of weights after the other meets all its rows.
 // Weights are then read from memory once per chunk. Pixels are read in place; only if there is
@@ -16,9 +16,8 @@
 
 #include "shoal/base/round_up.h"
 #include "shoal/engine/cpu/conv/blocked_spec.h"
-#include "shoal/engine/cpu/conv/filter_panels.h"
 #include "shoal/engine/cpu/conv/filters.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/kernel.h"
 
 namespace shoal::cpu {
 namespace {

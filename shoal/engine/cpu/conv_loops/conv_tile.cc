@@ -4,10 +4,10 @@
 // FMA as long as weights come from a cache: a panel of weights is read once per tile, which is 4 /
 // pixels bytes per multiply-accumulate. Sums stay in registers from bias to finish, and y is
 // written once.
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
-
 #include <algorithm>
 #include <limits>
+
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/conv_tile.cc"

@@ -8,9 +8,9 @@
 // for r = 5 and m = 2 and 4. Powers of the points reach 32, so that rounding errors grow with the
 // tile. A two-dimensional transform is the one-dimensional one of all columns, then of all rows;
 // lanes are channels.
-#include "shoal/engine/cpu/conv_loops/winograd.h"
-
 #include <algorithm>
+
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/winograd.cc"

@@ -3,9 +3,9 @@
 // regions.
 #include <algorithm>
 
+#include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/cpu/layout/blocked.h"
-#include "shoal/engine/cpu/movement/transpose.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/movement/movement.h"
 
 namespace shoal::cpu {
 namespace {

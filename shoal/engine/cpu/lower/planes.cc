@@ -1,9 +1,8 @@
-#include "shoal/engine/cpu/lower/planes.h"
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 
+#include "shoal/engine/cpu/lower/lowering.h"
 #include "shoal/model/ops/convert.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/require.h"

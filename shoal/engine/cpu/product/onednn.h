@@ -12,9 +12,9 @@
 #include <limits>
 #include <optional>
 
-#include "shoal/engine/cpu/aligned.h"
-#include "shoal/engine/cpu/elementwise/function.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/engine/cpu/kernel.h"
+#include "shoal/engine/cpu/packed_weights.h"
 
 namespace shoal::cpu {
 

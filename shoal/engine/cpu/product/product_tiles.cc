@@ -6,13 +6,13 @@
 // Bias and addend initialise the accumulators, and clamps are applied before the only store: the
 // epilogue costs no pass of its own. Tiles of all smaller sizes are instantiated too, so that edges
 // compute no rows and no vectors that do not exist.
-#include "shoal/engine/cpu/product/product_tiles.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 #include <utility>
+
+#include "shoal/engine/cpu/product/product.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/product/product_tiles.cc"

@@ -5,7 +5,7 @@
 // tiles   a product by tiles (tiles.h), where the device has local memory. Weights are packed
 //         before: once if they are constant, otherwise in each run. The transpose of a stride is
 //         computed by phases (conv_phases.h)
-// winograd  fewer products for windows of 3 x 3 (winograd.h), where that is faster
+// winograd  fewer products for windows of 3 x 3 (conv_loops.h), where that is faster
 // matrix  the same in half precision, where the device has units for that (conv_matrix.h)
 #include <algorithm>
 #include <limits>

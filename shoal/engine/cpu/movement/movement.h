@@ -1,17 +1,40 @@
-// Walk: iteration over several strided tensors at once, in as few and as long runs as strides
-// allow.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "shoal/base/threads/thread_pool.h"
-#include "shoal/engine/cpu/movement/copy.h"
 #include "shoal/engine/cpu/rectangle.h"
 #include "shoal/model/ops/broadcast.h"
 
 namespace shoal::cpu {
+
+// Copies of bytes on several threads, for kernels that only move elements. The type of the elements
+// does not matter.
+
+// Worth waking a thread for.
+inline constexpr int64_t kCopyBytes = 65536;
+
+// Rows of bytes, each a stride after the one before.
+struct ConstRows {
+  const std::byte* data;
+  int64_t stride;
+};
+struct Rows {
+  std::byte* data;
+  int64_t stride;
+};
+
+// Copies `count` rows of `bytes` bytes. REQUIRES: the two do not overlap.
+void copy_rows(const ConstRows& from, const Rows& to, int64_t count, int64_t bytes,
+               ThreadPool& pool);
+
+// Walk: iteration over several strided tensors at once, in as few and as long runs as strides
+// allow.
 
 // N operands of one shape. Neighbouring axes are joined if every operand steps through both as
 // through one, so that contiguous tensors become a single run.
@@ -125,5 +148,33 @@ inline void copy_runs(const Walk<2>& walk, ThreadPool& pool, const float* from, 
     }
   });
 }
+
+// The inner loop of transpose.cc, compiled once per instruction set.
+
+// to[p * to_stride + c] = from[c * from_stride + p] for c in [0, rows) and p in [0, columns).
+// Elements are only moved: anything of four bytes will do.
+void transpose_matrix(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
+                      float* to, int64_t to_stride);
+
+// The inner loops of resize.cc, compiled once per instruction set.
+
+// Output k of an axis is the sum of elements from first[k] on, times weights from offsets[k] up to
+// offsets[k + 1]. There is at least one.
+struct LineTaps {
+  std::vector<int64_t> first;
+  std::vector<size_t> offsets;
+  std::vector<float> weights;
+  size_t each = 0;  // taps of every output, where all have as many; else 0
+
+  std::span<const float> weights_of(size_t k) const {
+    return {weights.data() + offsets[k], offsets[k + 1] - offsets[k]};
+  }
+};
+
+// y = the sum of weights[t] times the line of n elements at x + t * n.
+void add_lines(std::span<const float> weights, const float* x, float* y, int64_t n);
+
+// Resizes a line of pixels of `inner` elements each.
+void resize_line(const LineTaps& taps, const float* x, int64_t inner, float* y);
 
 }  // namespace shoal::cpu
