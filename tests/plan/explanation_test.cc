@@ -1,10 +1,9 @@
 // The worth of plans in words.
-#include "shoal/plan/comparison/explanation.h"
-
 #include <gtest/gtest.h>
 
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/zoo/zoo.h"
+#include "shoal/plan/comparison/conclusion.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::plan {

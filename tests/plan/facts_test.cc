@@ -6,7 +6,7 @@
 #include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/comparison/comparison_facts.h"
 #include "shoal/plan/comparison/comparison_summary.h"
-#include "shoal/plan/comparison/explanation.h"
+#include "shoal/plan/comparison/conclusion.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/stream/straggler_latencies.h"
 #include "shoal/plan/stream/stream_facts.h"

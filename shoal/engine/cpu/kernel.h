@@ -85,7 +85,6 @@ std::unique_ptr<Kernel> make_reference_kernel(const KernelSpec& spec);
 #undef SHOAL_KERNELS
 
 // RectangleKernel: a kernel that can leave out parts of its output.
-
 class RectangleKernel : public Kernel {
  public:
   // Rows and columns of the output that are computed together.

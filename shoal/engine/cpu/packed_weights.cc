@@ -21,7 +21,6 @@ namespace {
 //
 // Checksums find damage, not forgery: a program that can write the file decides what the model
 // computes, as one that can write the model does.
-
 using Header = PackedCache::Header;
 using Entry = PackedCache::Entry;
 

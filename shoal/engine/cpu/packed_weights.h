@@ -21,7 +21,6 @@ namespace shoal::cpu {
 
 // AlignedFloats: an array of floats that starts at a cache line, for packed weights. Elements are
 // not initialised: write them before reading. A moved-from or default array has no data.
-
 class AlignedFloats {
  public:
   AlignedFloats() = default;

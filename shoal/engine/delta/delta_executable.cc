@@ -1,6 +1,6 @@
 // A run compares its inputs with those kept and goes through the nodes in order. A node none of
 // whose inputs changed is skipped. Of a node whose kernel can compute rectangles, those are
-// computed that cover the pixels that read a changed one (reach.h, changes.h); other kernels
+// computed that cover the pixels that read a changed one (changes.h, changes.h); other kernels
 // compute their whole output, which is right as well: all that they read is kept.
 //
 // With a threshold, what is computed goes to other memory, and only what differs by more goes from
@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "shoal/base/round_up.h"
-#include "shoal/engine/delta/plane.h"
+#include "shoal/engine/delta/changes.h"
 
 namespace shoal::delta {
 namespace {

@@ -17,7 +17,6 @@
 #include "shoal/engine/delta/delta_device.h"
 #include "shoal/engine/delta/kept_values.h"
 #include "shoal/engine/delta/policy.h"
-#include "shoal/engine/delta/reach.h"
 
 namespace shoal {
 

@@ -1,8 +1,7 @@
-#include "shoal/engine/gpu/gpu_lower.h"
-
 #include <algorithm>
 
 #include "shoal/engine/cpu/elementwise/elementwise.h"
+#include "shoal/engine/gpu/work.h"
 #include "shoal/model/ops/broadcast.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/record.h"

@@ -4,9 +4,8 @@
 #include <limits>
 
 #include "shoal/engine/cpu/elementwise/elementwise.h"
-#include "shoal/engine/gpu/gpu_lower.h"
 #include "shoal/engine/gpu/kernels/makers.h"
-#include "shoal/engine/gpu/source/functions.h"
+#include "shoal/engine/gpu/source/source.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::gpu {

@@ -13,7 +13,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
-#include "shoal/model/onnx/bind/pending_model.h"
+#include "shoal/model/onnx/bind/bind.h"
 #include "shoal/model/tensor/tensor.h"
 
 namespace shoal {

@@ -7,7 +7,6 @@
 
 #include "shoal/engine/device/hybrid.h"
 #include "shoal/engine/devices/devices.h"
-#include "shoal/engine/systolic/systolic_lower.h"
 #include "shoal/model/ops/conv/conv.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/product/matrix_product.h"

@@ -1,5 +1,4 @@
-#include "shoal/engine/systolic/systolic_lower.h"
-
+#include "shoal/engine/systolic/systolic_device.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/quantized/quantize.h"
 #include "shoal/model/passes/rewriter.h"

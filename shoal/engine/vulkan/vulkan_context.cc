@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "shoal/base/text/printable.h"
-#include "shoal/engine/gpu/device/program_file.h"
+#include "shoal/engine/gpu/device/device_cache.h"
 
 namespace shoal::vulkan {
 namespace {

@@ -1,15 +1,14 @@
 // Programs, compiled once for each set of sources, device and driver. What is kept is a list of
 // parts, each with its length before it: the shaders in SPIR-V, and what the driver made of them.
-#include "shoal/engine/vulkan/vulkan_program.h"
-
 #include <array>
 #include <cstring>
 #include <functional>
 #include <optional>
 
 #include "shoal/base/threads/thread_pool.h"
-#include "shoal/engine/gpu/device/program_file.h"
+#include "shoal/engine/gpu/device/device_cache.h"
 #include "shoal/engine/vulkan/compiler.h"
+#include "shoal/engine/vulkan/vulkan_executable.h"
 
 namespace shoal::vulkan {
 namespace {
@@ -141,7 +140,7 @@ Result<PipelineHandle> make_pipeline(const Context& context, const Spirv& spirv,
   SHOAL_TRY(status_of(
       context.api().vkCreateComputePipelines(context.device(), cache, 1, &info, nullptr, &pipeline),
       what));
-  return PipelineHandle(context.api(), context.device(), pipeline);
+  return PipelineHandle({&context.api(), context.device()}, pipeline);
 }
 
 // One for all kernels of the device with so many arguments.

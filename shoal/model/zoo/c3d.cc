@@ -1,7 +1,6 @@
 // C3D (Tran et al. 2015): eight 3 x 3 x 3 convolutions over 16 images of a video, with the 101
 // classes of UCF-101.
 #include "shoal/model/zoo/builder.h"
-#include "shoal/model/zoo/zoo_networks.h"
 
 namespace shoal::zoo {
 namespace {

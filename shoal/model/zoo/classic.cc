@@ -1,6 +1,5 @@
 // Plain chains of layers, from early convolutional networks to AlexNet.
 #include "shoal/model/zoo/builder.h"
-#include "shoal/model/zoo/zoo_networks.h"
 
 namespace shoal::zoo {
 namespace {

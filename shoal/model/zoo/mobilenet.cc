@@ -1,7 +1,6 @@
 // MobileNetV2 (Sandler et al. 2018), width 1.0.
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/zoo/builder.h"
-#include "shoal/model/zoo/zoo_networks.h"
 
 namespace shoal::zoo {
 namespace {

@@ -1,7 +1,6 @@
 // SqueezeNet 1.1 (Iandola et al. 2016).
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/zoo/builder.h"
-#include "shoal/model/zoo/zoo_networks.h"
 
 namespace shoal::zoo {
 namespace {

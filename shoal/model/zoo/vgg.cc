@@ -1,6 +1,5 @@
 // VGG-16 (Simonyan and Zisserman 2015), configuration D, and its usual form for small images.
 #include "shoal/model/zoo/builder.h"
-#include "shoal/model/zoo/zoo_networks.h"
 
 namespace shoal::zoo {
 namespace {

@@ -1,6 +1,5 @@
 // Tiny YOLOv2 (Redmon and Farhadi 2017) for the 20 classes of Pascal VOC.
 #include "shoal/model/zoo/builder.h"
-#include "shoal/model/zoo/zoo_networks.h"
 
 namespace shoal::zoo {
 namespace {

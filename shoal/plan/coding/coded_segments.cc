@@ -1,8 +1,6 @@
 // Decides for each segment whether to code it. A segment is coded if its products can be, and if
 // all other products in it are at most a tenth of that work: every reader of a coded product
 // decodes and then computes the rest of the segment itself, so the rest must be cheap.
-#include "shoal/plan/coding/coded_segments.h"
-
 #include <algorithm>
 
 #include "shoal/plan/coding/coded_product.h"

@@ -2,14 +2,12 @@
 // contracted axis. The rewrite has two passes: expand_products() turns fused operators into ONNX's
 // own, whose products are linear, and Summer replaces each product by slices, terms and a sum. No
 // operator is named here: the contracted axis is found by asking `split` and `infer`.
-#include "shoal/plan/coding/partial_sums.h"
-
 #include <map>
 
 #include "shoal/model/ops/contraction.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/plan/coding/expand_products.h"
+#include "shoal/plan/coding/products.h"
 #include "shoal/plan/layout.h"
 
 namespace shoal::plan {
@@ -37,7 +35,8 @@ class Summer {
     const Graph& from = rewriter_.from();
     const ops::Contraction along = *ops::contraction_of(node, from.operands(node.inputs));
     const auto points = cut_points(from, node.inputs[0], along.axis, shares);
-    // All slices of weights first, so that a plan cannot end a segment between two terms (cuts.cc).
+    // All slices of weights first, so that a plan cannot end a segment between two terms
+    // (search/choices.cc).
     SHOAL_ASSIGN(const auto weights, slices(node.inputs[1], along.weight_axis, points));
     SHOAL_ASSIGN(const auto inputs, slices(node.inputs[0], along.axis, points));
     std::vector<ValueId> terms;

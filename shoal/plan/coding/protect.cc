@@ -12,7 +12,6 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
 #include "shoal/plan/coding/coded_product.h"
-#include "shoal/plan/coding/coded_segments.h"
 #include "shoal/plan/coding/erasure.h"
 
 namespace shoal::plan {

@@ -1,6 +1,6 @@
 #include "shoal/plan/comparison/comparison_summary.h"
 
-#include "shoal/plan/comparison/explanation.h"
+#include "shoal/plan/comparison/conclusion.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/find_clusters.h"
 

@@ -3,13 +3,12 @@
 // (another layout, join, cut in two, other shares) are tried at every segment until none helps or
 // the tries are used up. A change must gain 0.01 %, so that rounding errors of equal plans do not
 // use up the tries.
-#include "shoal/plan/search/local_search.h"
-
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "shoal/plan/cost/simulate.h"
+#include "shoal/plan/search/segment_search.h"
 
 namespace shoal::plan {
 namespace {

@@ -1,6 +1,6 @@
 // The planner. For each kind of cut, and for all kinds together:
 //
-//   1. cuts.cc finds the places where segments may end, choices.cc the layouts worth trying;
+//   1. choices.cc finds the places where segments may end, choices.cc the layouts worth trying;
 //   2. search.cc estimates chains of segments by dynamic programming with a beam;
 //   3. the best chains are simulated, and local_search.cc improves them under the simulation;
 //   4. the best one is predicted in full.
@@ -13,13 +13,11 @@
 #include <limits>
 #include <optional>
 
-#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/coding/products.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/branches.h"
 #include "shoal/plan/search/choices.h"
-#include "shoal/plan/search/cuts.h"
 #include "shoal/plan/search/find_clusters.h"
-#include "shoal/plan/search/local_search.h"
 #include "shoal/plan/search/plan_recipe.h"
 #include "shoal/plan/search/segment_search.h"
 #include "shoal/plan/search/survive.h"

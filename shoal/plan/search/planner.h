@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/coding/products.h"
 #include "shoal/plan/cost/simulate.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/search/wire_format.h"

@@ -16,8 +16,7 @@
 #include "shoal/model/ops/contraction.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/plan/coding/expand_products.h"
-#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/coding/products.h"
 
 namespace shoal::plan {
 namespace {
@@ -155,7 +154,7 @@ class LayerWriter {
     std::vector<ValueId> weights;
     for (const Block& block : blocks) weights.push_back(weight_of(block));
     // A node of constants alone, so that a plan cannot end a segment before the last product
-    // (cuts.cc).
+    // (search/choices.cc).
     SHOAL_ASSIGN(weights.back(), to_.add(ops::identity, {weights.back()}));
     SHOAL_ASSIGN(const auto inputs, slice_inputs(blocks, outliers, all_inputs));
     std::vector<ValueId> sums;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "shoal/base/text/number_text.h"
-#include "shoal/plan/comparison/explanation.h"
+#include "shoal/plan/comparison/conclusion.h"
 
 namespace shoal::plan {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "shoal/model/ops/chain.h"
 #include "shoal/model/ops/ops.h"
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 #include "shoal/shrink/branches/channel_shares.h"
 #include "shoal/shrink/compress/units/narrowing.h"
 #include "shoal/shrink/compress/units/remove.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shoal/plan/search/plan_recipe.h"
-#include "shoal/plan/search/wire_inputs.h"
+#include "shoal/plan/search/wire_format.h"
 #include "shoal/shrink/compress/analysis/value_probe.h"
 #include "shoal/shrink/retraining/norms.h"
 

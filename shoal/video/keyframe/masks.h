@@ -1,5 +1,5 @@
 // Masks for spatially sparse inference: where in an image a network is to compute (SSI, mao 4.3.3).
-// The masks are those of delta inference (engine/delta/tile_mask.h).
+// The masks are those of delta inference (engine/delta/changes.h).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shoal/engine/cpu/rectangle.h"
-#include "shoal/engine/delta/tile_mask.h"
+#include "shoal/engine/delta/changes.h"
 #include "shoal/video/keyframe/flow.h"
 
 namespace shoal::keyframe {

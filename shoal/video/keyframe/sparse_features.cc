@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "shoal/engine/delta/plane.h"
+#include "shoal/engine/delta/changes.h"
 #include "shoal/video/keyframe/masks.h"
 
 namespace shoal::keyframe {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shoal/cluster/coordinator/policy/failover_policy.h"
-#include "shoal/plan/hierarchy/groups.h"
+#include "shoal/plan/hierarchy/levels.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::chaos {

@@ -6,7 +6,7 @@
 #include "shoal/engine/device/wrapped.h"
 #include "shoal/model/tensor/compare.h"
 #include "shoal/plan/coding/protect.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::chaos {
 namespace {

@@ -3,7 +3,7 @@
 #include "shoal/base/machine/machine.h"
 #include "shoal/cluster/net/address.h"
 #include "shoal/cluster/net/enrol/enrolment.h"
-#include "shoal/engine/device/watched.h"
+#include "shoal/engine/device/wrapped.h"
 #include "shoal/engine/devices/devices.h"
 
 namespace shoal::emulate {

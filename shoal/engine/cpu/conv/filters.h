@@ -16,7 +16,6 @@
 namespace shoal::cpu {
 
 // FilterPanels: the layout of filters that are packed for the innermost loop (conv_loops.h).
-
 // Weights in the order in which tiles read them, so that the loop has one sequential stream:
 //   [panel][block of input channels][tap][input channel][block of the panel][b]
 // A panel has `panel_blocks` blocks of output channels; the last may have fewer. A narrow block

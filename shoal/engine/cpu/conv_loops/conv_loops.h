@@ -1,3 +1,6 @@
+// The inner loops of convolutions, each compiled once per instruction set: tiles of the blocked
+// layout (NCHWc, blocked.h), depthwise rows, gathering of columns (im2col), weight gradients and
+// Winograd's transforms.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +18,6 @@ namespace shoal::cpu {
 
 // Finish: what kernels of the blocked layout do in registers to the sums of some channels before
 // they store them. Everything else about an activation is a pass over what was stored.
-
 // y = clamp(max(x, slope x), low, high). Each has one element per channel, in blocks.
 struct Finish {
   const float* slope = nullptr;                 // null: 1
@@ -56,8 +58,6 @@ class ImageColumns : public RightFactor {
   const float* x_;
   const float* x_end_;
 };
-
-// The inner loop of conv_loops.h (im2col), compiled once per instruction set.
 
 // Fills rows [k, k_end) of one panel whose columns are the outputs in `runs`, followed by zeros.
 // Stores whole vectors, and so writes up to kPanelSlack floats beyond the end.

@@ -41,7 +41,9 @@ HWY_INLINE void combine(const float* a, int64_t a_step, const float* b, int64_t 
 // In the order of vector_pairs().
 BinaryLoop binary_loop_here(size_t index) {
 #define SHOAL_BINARY(name, ...) name##_here,
-  static constexpr BinaryLoop kLoops[] = {};
+  static constexpr BinaryLoop kLoops[] = {
+#include "shoal/engine/cpu/elementwise/vector_functions.inc"
+  };
   return kLoops[index];
 }
 
@@ -56,7 +58,9 @@ HWY_EXPORT(binary_loop_here);
 
 std::span<const Operator* const> vector_pairs() {
 #define SHOAL_BINARY(name, ...) &ops::name,
-  static const Operator* const kOperators[] = {};
+  static const Operator* const kOperators[] = {
+#include "shoal/engine/cpu/elementwise/vector_functions.inc"
+  };
   return kOperators;
 }
 

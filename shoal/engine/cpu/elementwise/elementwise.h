@@ -1,3 +1,5 @@
+// Element-wise loops of the CPU: functions of one operand, pairs, rows of narrow types, and chains
+// of such operators that run as one pass. Each loop is compiled once per instruction set.
 #pragma once
 
 #include <array>

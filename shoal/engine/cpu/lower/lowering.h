@@ -1,4 +1,4 @@
-// Lowering: the state that the rules of lowering (lowering.h) share, namely the graph that is read,
+// Lowering: the state that the rules of lowering share, namely the graph that is read,
 // the one that is built, and which values exist in which layout.
 #pragma once
 

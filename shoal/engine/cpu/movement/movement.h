@@ -1,3 +1,5 @@
+// Moving elements: copies of rows, walks over strided tensors, transposes and lines of resized
+// images.
 #pragma once
 
 #include <algorithm>

@@ -16,7 +16,6 @@ namespace shoal::cpu {
 // Addend: the terms that Gemm, MatMul and their fused forms add to a product, namely beta * C,
 // which broadcasts to [m, n], and a residual. They enter the epilogue of the product as they are if
 // it takes them so, and are summed up in scratch first otherwise.
-
 class Addend {
  public:
   // C is input 2 and broadcasts to the last two axes of the output; the residual is input 3. `spec`

@@ -15,7 +15,6 @@ namespace shoal::cpu {
 
 // Quantised tensors as kernels see them: u8. Flipping the sign bit (0x80) of an i8 gives the u8
 // that is larger by 128; its zero point grows by 128 as well.
-
 inline uint8_t flip_of(DType dtype) { return dtype == DType::kI8 ? 0x80 : 0; }
 
 inline const uint8_t* bytes_of(const Tensor& tensor) {
@@ -152,7 +151,6 @@ DepthwiseFunction depthwise_function(int64_t columns, int64_t stride, int64_t di
 // The innermost loop of convolutions of bytes in the blocked layout (blocked.h): a few pixels of a
 // row by a few blocks of output channels, accumulated in 32 bits over all taps and input channels.
 // Four input channels are read at once, as dot-product instructions do, or twice four.
-
 inline constexpr int64_t kGroup = 4;  // channels read at once
 
 // How products are accumulated.

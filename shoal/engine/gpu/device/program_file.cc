@@ -1,5 +1,3 @@
-#include "shoal/engine/gpu/device/program_file.h"
-
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -8,6 +6,7 @@
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/file.h"
 #include "shoal/base/math/hash.h"
+#include "shoal/engine/gpu/device/device_cache.h"
 
 namespace shoal::gpu {
 namespace {

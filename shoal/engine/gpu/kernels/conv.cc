@@ -1,24 +1,19 @@
 // Convolution, y = activation(w * x + bias + residual), without unfolding (huynh B.3.2), and its
 // transpose, which is the gradient for x (conv_form.h).
 //
-// direct  by items alone (conv_direct.h)
+// direct  by items alone (conv_form.h)
 // tiles   a product by tiles (tiles.h), where the device has local memory. Weights are packed
 //         before: once if they are constant, otherwise in each run. The transpose of a stride is
-//         computed by phases (conv_phases.h)
-// winograd  fewer products for windows of 3 x 3 (conv_loops.h), where that is faster
-// matrix  the same in half precision, where the device has units for that (conv_matrix.h)
+//         computed by phases (conv_form.h)
+// winograd  fewer products for windows of 3 x 3 (conv_winograd.cc), where that is faster
+// matrix  the same in half precision, where the device has units for that (conv_form.h)
 #include <algorithm>
 #include <limits>
 
-#include "shoal/engine/gpu/kernels/conv_direct.h"
-#include "shoal/engine/gpu/kernels/conv_matrix.h"
-#include "shoal/engine/gpu/kernels/conv_phases.h"
-#include "shoal/engine/gpu/kernels/conv_winograd.h"
+#include "shoal/engine/gpu/kernels/conv_form.h"
 #include "shoal/engine/gpu/kernels/makers.h"
-#include "shoal/engine/gpu/source/functions.h"
 #include "shoal/engine/gpu/source/source.h"
 #include "shoal/engine/gpu/source/tiles.h"
-#include "shoal/engine/gpu/source/window_text.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::gpu {

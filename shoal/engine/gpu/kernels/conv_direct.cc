@@ -1,12 +1,11 @@
 // Convolutions by items that compute a few positions of several output channels each, in vectors of
 // four channels: an element of x is loaded once for all channels, a weight once for all positions.
 // The border is copied around x before, so that the loop has no branches.
-#include "shoal/engine/gpu/kernels/conv_direct.h"
-
 #include <algorithm>
 #include <limits>
 
 #include "shoal/base/checked.h"
+#include "shoal/engine/gpu/kernels/conv_form.h"
 #include "shoal/engine/gpu/source/source.h"
 
 namespace shoal::gpu {

@@ -7,13 +7,12 @@
 //                by taps in a block, so that the taps find in the cache what the first one loaded
 //
 // The copy is read taps * (rows of tiles) times: where that is often, it is worth its time.
-#include "shoal/engine/gpu/kernels/conv_matrix.h"
-
 #include <algorithm>
 
 #include "shoal/base/checked.h"
-#include "shoal/engine/gpu/source/matrix_tiles.h"
+#include "shoal/engine/gpu/kernels/conv_form.h"
 #include "shoal/engine/gpu/source/source.h"
+#include "shoal/engine/gpu/source/tiles.h"
 
 namespace shoal::gpu {
 namespace {

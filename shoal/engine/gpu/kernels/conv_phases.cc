@@ -2,14 +2,12 @@
 // phase. All phases are one product, the phase being a part of z: as if each had as many taps as
 // the one that has most, with weights of zero. A window of 3 x 3 and stride 2 has 4 phases of 1, 2,
 // 2 and 4 taps: 16 products of 4 outputs instead of 36.
-#include "shoal/engine/gpu/kernels/conv_phases.h"
-
 #include <algorithm>
 #include <array>
 
 #include "shoal/engine/cpu/conv/phases.h"
+#include "shoal/engine/gpu/kernels/conv_form.h"
 #include "shoal/engine/gpu/source/source.h"
-#include "shoal/engine/gpu/source/window_text.h"
 
 namespace shoal::gpu {
 namespace {

@@ -16,11 +16,10 @@
 // bytes of the tiles take.
 //
 // The gradient for x of a convolution of stride 1 is such a convolution, too (conv_form.h).
-#include "shoal/engine/gpu/kernels/conv_winograd.h"
-
 #include <algorithm>
 #include <limits>
 
+#include "shoal/engine/gpu/kernels/conv_form.h"
 #include "shoal/engine/gpu/source/source.h"
 
 namespace shoal::gpu {

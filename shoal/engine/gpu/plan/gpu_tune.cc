@@ -1,5 +1,3 @@
-#include "shoal/engine/gpu/plan/gpu_tune.h"
-
 #include <algorithm>
 #include <charconv>
 #include <string>
@@ -8,6 +6,7 @@
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/file.h"
 #include "shoal/base/math/hash.h"
+#include "shoal/engine/gpu/plan/gpu_plan.h"
 
 namespace shoal::gpu {
 namespace {

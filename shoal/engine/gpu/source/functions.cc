@@ -1,7 +1,5 @@
 // A function is defined once and called by name, so that the texts of chains stay short. The
 // meaning is that of the operator's record, NaN included; laws hold every line to it.
-#include "shoal/engine/gpu/source/functions.h"
-
 #include <algorithm>
 #include <array>
 

@@ -6,8 +6,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "shoal/engine/gpu/source/functions.h"
-
 namespace shoal::gpu {
 namespace {
 

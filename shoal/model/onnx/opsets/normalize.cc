@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "shoal/model/onnx/opsets/versions.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::onnx {

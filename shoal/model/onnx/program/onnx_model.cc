@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "shoal/base/text/printable.h"
-#include "shoal/model/onnx/format/element_type.h"
-#include "shoal/model/onnx/opsets/versions.h"
+#include "shoal/model/onnx/format/tensors.h"
+#include "shoal/model/onnx/opsets/normalize.h"
 
 namespace shoal::onnx {
 namespace {

@@ -1,8 +1,7 @@
-// Reductions of scattered updates: see scatter.h.
-#include "shoal/model/ops/index/scatter.h"
-
+// Reductions of scattered updates: see index.h.
 #include "shoal/model/ops/convert.h"
 #include "shoal/model/ops/extrema.h"
+#include "shoal/model/ops/index/index.h"
 
 namespace shoal::ops {
 namespace {

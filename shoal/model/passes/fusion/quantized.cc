@@ -7,7 +7,7 @@
 #include "shoal/model/ops/convert.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/quantized/quantize.h"
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::passes {
 namespace {

@@ -1,7 +1,7 @@
 #include "shoal/shrink/compress/analysis/product.h"
 
 #include "shoal/model/ops/ops.h"
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::compress {
 namespace {

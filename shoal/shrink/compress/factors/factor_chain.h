@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/model/passes/use_defs.h"
 #include "shoal/shrink/compress/factors/factorise.h"
 
 namespace shoal::compress {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "shoal/model/ops/ops.h"
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 #include "shoal/shrink/compress/analysis/product.h"
 #include "shoal/shrink/compress/quantization/quantize.h"
 #include "shoal/shrink/compress/quantization/shared_ranges.h"

@@ -6,7 +6,6 @@
 
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/model/passes/use_defs.h"
 #include "shoal/shrink/compress/analysis/value_probe.h"
 
 namespace shoal::compress {
