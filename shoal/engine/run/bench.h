@@ -1,20 +1,19 @@
-// How fast a model runs or learns on a device: what is measured, and what is known of it.
+// How fast a model runs on a device: what is measured, and what is known of it.
 //
 //   SHOAL_ASSIGN(const fit::BenchWork work, fit::work_of(session, inputs, device));
-//   SHOAL_ASSIGN(const auto times, time_runs(seconds, [&] { return session.run(inputs).status();
-//   })); print(fit::facts_of({.model = name, .work = work}, times));
+//   const auto run = [&] { return session.run(inputs).status(); };
+//   SHOAL_ASSIGN(const auto times, time_runs(seconds, run));
+//   print(fit::facts_of({.model = name, .work = work}, times));
 #pragma once
 
 #include <functional>
 #include <istream>
-#include <memory>
 #include <string>
 
 #include "shoal/base/text/facts.h"
 #include "shoal/base/timing/closed_loop.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/engine/session/session.h"
-#include "shoal/train/step/trainer/trainer.h"
 
 namespace shoal::fit {
 
@@ -51,31 +50,5 @@ std::string warning_of(const LatencyRecorder& times);
 // as soon as `run` or `measure`, which gets the seconds, does.
 Status take_turns(std::istream& lines, const std::function<Status()>& run,
                   const std::function<Status(double seconds)>& measure);
-
-// Steps on noise, with a rate that leaves the weights nearly where they are. Not thread-safe.
-class TrainingBench {
- public:
-  struct Options {
-    int64_t memory_bytes = 0;  // of all values of a step; 0: any
-    bool bf16 = false;         // activations in half the memory
-    bool update_on_device = false;
-  };
-  // Of batches of which the network is a graph for. Fails as Trainer::create(). REQUIRES: `device`
-  // outlives it.
-  static Result<TrainingBench> create(Device& device, Graph network, const Options& options);
-  static constexpr int64_t kUsualBatch = 64;
-
-  Status step() { return trainer_->step(images_, std::span(&labels_, 1)).status(); }
-  Result<BenchWork> work() const;
-
- private:
-  TrainingBench() = default;
-
-  Device* device_ = nullptr;
-  Graph network_;
-  train::TrainerOptions options_;
-  std::unique_ptr<train::Trainer> trainer_;
-  Tensor images_, labels_;
-};
 
 }  // namespace shoal::fit
