@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-#include "shoal/plan/boxes.h"
+#include "shoal/plan/part.h"
 #include "shoal/plan/plan.h"
 
 namespace shoal::plan {

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shoal/plan/boxes.h"
+#include "shoal/plan/part.h"
 
 namespace shoal::cluster {
 namespace {

@@ -9,7 +9,7 @@
 #include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/stream/stream_comparison.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::plan {
 namespace {

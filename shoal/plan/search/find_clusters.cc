@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "shoal/plan/boxes.h"
-#include "shoal/plan/sparse/sparse_pattern.h"
+#include "shoal/plan/part.h"
+#include "shoal/plan/sparse/refine.h"
 
 namespace shoal::plan {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/stream/straggler_latencies.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::plan {
 namespace {

@@ -2,7 +2,7 @@
 //
 //   1. choices.cc finds the places where segments may end, choices.cc the layouts worth trying;
 //   2. search.cc estimates chains of segments by dynamic programming with a beam;
-//   3. the best chains are simulated, and local_search.cc improves them under the simulation;
+//   3. the best chains are simulated, and segment_search.cc improves them under the simulation;
 //   4. the best one is predicted in full.
 //
 // Products as sums of terms (partial sums) and layers by clusters change the graph, so they are

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/plan/sparse/sparse_pattern.h"
+#include "shoal/plan/sparse/refine.h"
 
 namespace shoal::plan {
 

@@ -8,7 +8,7 @@
 #include "shoal/plan/comparison/comparison_summary.h"
 #include "shoal/plan/comparison/conclusion.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/stream/straggler_latencies.h"
+#include "shoal/plan/stream/stream.h"
 #include "shoal/plan/stream/stream_facts.h"
 #include "shoal/plan/tenants/tenants_facts.h"
 

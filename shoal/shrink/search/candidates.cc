@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "shoal/plan/cost/simulate.h"
-#include "shoal/plan/scheduled_plan.h"
+#include "shoal/plan/plan.h"
 #include "shoal/shrink/search/dag_score.h"
 #include "shoal/shrink/search/generate_dag.h"
 

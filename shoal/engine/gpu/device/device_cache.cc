@@ -1,3 +1,5 @@
+#include "shoal/engine/gpu/device/device_cache.h"
+
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -6,7 +8,6 @@
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/file.h"
 #include "shoal/base/math/hash.h"
-#include "shoal/engine/gpu/device/device_cache.h"
 
 namespace shoal::gpu {
 namespace {
