@@ -147,17 +147,17 @@ class Tracer {
   // Finds nodes that depend on constants alone. They are computed once, when the part's graph is
   // made. Outputs of the part are exempt: the worker must deliver them with every request.
   void find_weights(const std::vector<Piece>& outputs) {
-    std::set<ValueId> made;
+    std::set<ValueId> computed;
     for (PartNode& part : part_.nodes) {
       const Node& node = graph_.nodes()[part.node];
       bool all = !node.inputs.empty() && node.outputs.size() == 1 && !node.op->random;
       for (ValueId id : node.inputs) {
-        part.weights.push_back(id != kNoValue && (graph_[id].constant || made.contains(id)));
+        part.weights.push_back(id != kNoValue && (graph_[id].constant || computed.contains(id)));
         all = all && (id == kNoValue || part.weights.back());
       }
       const auto asked = std::ranges::find(outputs, node.outputs[0], &Piece::value);
       part.is_weight = all && asked == outputs.end();
-      if (part.is_weight) made.insert(node.outputs[0]);
+      if (part.is_weight) computed.insert(node.outputs[0]);
     }
   }
 

@@ -60,7 +60,7 @@ class Tuner {
   Tuner(const CpuOptions& options, std::filesystem::path file);  // empty path: no file
 
   const CpuOptions& options() const { return options_; }
-  // The kernels of a network are chosen next. A run of it touches so many bytes: weights and what
+  // The kernels of a network are chosen next. A run of it touches `touched` bytes: weights and what
   // nodes write.
   void begin(int64_t touched);
   // Never fails: the reference kernel fits every node.

@@ -68,7 +68,7 @@ class BlockHistograms {
   Block now_;
 };
 
-// The grid of an image of this shape with so many blocks along each side.
+// The grid of an image of this shape with `side` blocks along each side.
 Grid blocks_of(const Shape& shape, int64_t side);
 
 // d of the head of this file, or where it is more than enough, something else that is. REQUIRES:

@@ -40,7 +40,7 @@ constexpr double kMostAdded = 0.25;
 
 Rectangle whole_of(const Grid& grid) { return {{0, grid.height}, {0, grid.width}}; }
 
-// What kernels compute of these rectangles, in squares of so many pixels.
+// What kernels compute of these rectangles, in squares of `granule` pixels.
 int64_t granules_of(const Rectangle& one, int64_t granule) {
   return ceil_div(one.rows.count(), granule) * ceil_div(one.columns.count(), granule);
 }

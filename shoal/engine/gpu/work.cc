@@ -169,8 +169,8 @@ const Entry kEntries[] = {
 };
 
 MakeWork maker_of(const Operator* op) {
-  const auto found = std::ranges::find(kEntries, op, &Entry::op);
-  if (found != std::end(kEntries)) return found->make;
+  const auto match = std::ranges::find(kEntries, op, &Entry::op);
+  if (match != std::end(kEntries)) return match->make;
   if (is_unary(op)) return make_unary;
   return is_binary(op) ? make_nary : nullptr;
 }

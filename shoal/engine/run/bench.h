@@ -41,7 +41,7 @@ Facts facts_of(const std::string& model, const DeviceInfo& device, size_t client
 // How much longer half of the runs took than the fastest tenth, as a share: what other programs and
 // changing clocks add to times.
 double noise_of(const LatencyRecorder& times);
-// What a person should know of that, in one line; empty where there is little noise.
+// A warning of noise, in one line; empty if there is little.
 std::string warning_of(const LatencyRecorder& times);
 
 // Lets several engines be measured in turns: one turn per line, which says how many seconds, until

@@ -43,11 +43,11 @@ class Signature {
   const std::vector<std::string>& outputs() const { return outputs_; }
 
   // Inputs by position. Fails where a name is unknown; does not look at types.
-  Result<std::vector<Tensor>> arrange(const std::map<std::string, Tensor>& given) const;
+  Result<std::vector<Tensor>> arrange(const std::map<std::string, Tensor>& tensors) const;
 
   // OK iff all inputs that the model needs are there and all that are there fit. By position;
   // undefined tensors are not there.
-  Status accepts(std::span<const Tensor> given) const;
+  Status accepts(std::span<const Tensor> tensors) const;
 
   // Types by position for these shapes, and for those that the model declares where none is given.
   // Nothing for optional inputs. Fails where the model leaves a size open.
@@ -117,28 +117,28 @@ void Signature::number_inputs() {
 }
 
 Result<size_t> Signature::find(const std::string& name) const {
-  const auto found = index_.find(name);
-  if (found == index_.end()) return invalid("the model has no input " + name);
-  return found->second;
+  const auto match = index_.find(name);
+  if (match == index_.end()) return invalid("the model has no input " + name);
+  return match->second;
 }
 
-Result<std::vector<Tensor>> Signature::arrange(const std::map<std::string, Tensor>& given) const {
+Result<std::vector<Tensor>> Signature::arrange(const std::map<std::string, Tensor>& inputs) const {
   std::vector<Tensor> arranged(inputs_.size());
-  for (const auto& [name, tensor] : given) {
+  for (const auto& [name, tensor] : inputs) {
     SHOAL_ASSIGN(const size_t input, find(name));
     arranged[input] = tensor;
   }
   return arranged;
 }
 
-Status Signature::accepts(std::span<const Tensor> given) const {
-  if (given.size() > inputs_.size()) {
+Status Signature::accepts(std::span<const Tensor> inputs) const {
+  if (inputs.size() > inputs_.size()) {
     return invalid("the model has " + std::to_string(inputs_.size()) + " inputs, " +
-                   std::to_string(given.size()) + " were given");
+                   std::to_string(inputs.size()) + " were given");
   }
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (i < given.size() && given[i].defined()) {
-      SHOAL_TRY(accepts(i, given[i].type()));
+    if (i < inputs.size() && inputs[i].defined()) {
+      SHOAL_TRY(accepts(i, inputs[i].type()));
     } else if (!inputs_[i].optional) {
       return invalid("input " + inputs_[i].name + " is missing");
     }
@@ -374,16 +374,16 @@ class Session::State::FirstStage final : public StageMaker {
   Result<MadeStage> make() override {
     const std::vector<TensorInfo>& inputs = state_.signature_.inputs();
     for (;;) {
-      StageKey now = key();
+      StageKey current = key();
       onnx::KnownValues known;
-      for (const Requirement& required : now) {
+      for (const Requirement& required : current) {
         if (required.type) known[inputs[required.slot].name] = known_of(required);
       }
       SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(state_.model_, known));
       const auto decisive = find_decisive(bound.wanted);
       if (!decisive) {
         SHOAL_ASSIGN(StagePtr stage, state_.compile(std::move(bound)));
-        return MadeStage{std::move(now), std::move(stage)};
+        return MadeStage{std::move(current), std::move(stage)};
       }
       if (!knows_elements_) {
         return Status(Code::kUnsupported,
@@ -426,14 +426,14 @@ class Session::State::NextStage final : public StageMaker {
   }
 
   Result<MadeStage> make() override {
-    StageKey now = key();
+    StageKey current = key();
     onnx::KnownValues known;
-    for (size_t i = 0; i < now.size(); ++i) {
-      known[before_.rest->reads()[i]] = known_of(now[i]);
+    for (size_t i = 0; i < current.size(); ++i) {
+      known[before_.rest->reads()[i]] = known_of(current[i]);
     }
     SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(before_.rest, known));
     SHOAL_ASSIGN(StagePtr stage, state_.compile(std::move(bound)));
-    return MadeStage{std::move(now), std::move(stage)};
+    return MadeStage{std::move(current), std::move(stage)};
   }
 
  private:

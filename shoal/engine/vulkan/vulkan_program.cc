@@ -185,7 +185,7 @@ Result<PipelineHandle> make_pipeline(const Context& context, const Spirv& spirv,
   return PipelineHandle({&context.api(), context.device()}, pipeline);
 }
 
-// One for all kernels of the device with so many arguments.
+// One for all kernels of the device with this number of arguments.
 Result<std::shared_ptr<const Layout>> layout_for(const Context& context, size_t arguments) {
   KnownPipelines& known = context.known();
   const std::scoped_lock lock(known.mutex);

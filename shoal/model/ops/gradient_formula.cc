@@ -1,4 +1,3 @@
-// Reverse-mode differentiation of a formula: see gradient.h.
 #include <algorithm>
 #include <map>
 

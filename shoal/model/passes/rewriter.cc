@@ -1,4 +1,3 @@
-// Rewriter: see rewriter.h.
 #include "shoal/model/passes/rewriter.h"
 
 #include <algorithm>
@@ -8,8 +7,6 @@
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::passes {
-
-// Uses and definitions of values, and small questions of passes: see rewriter.h.
 
 UseDefs::UseDefs(const Graph& graph)
     : graph_(graph),

@@ -54,7 +54,7 @@ class Builder {
   ValueId fc(const std::string& name, ValueId x, int64_t outputs, After after = After::kRelu);
   // y = xW + b over the last axis, whatever the rank: MatMul and Add, as PyTorch exports it.
   ValueId linear(const std::string& name, ValueId x, int64_t outputs, After after);
-  // Statistics and weights are random, but such that the mean square is multiplied by about
+  // Statistics and weights are random, scaled so that the mean square is multiplied by about
   // scale^2.
   ValueId batch_norm(ValueId x, float scale = 1);
 

@@ -25,15 +25,15 @@ std::string traffic(const Prediction& plan, const char* verb) {
 
 }  // namespace
 
-std::string why_slower(const Comparison& made, const Prediction& other) {
-  const Difference more = difference(other, made.best());
+std::string why_slower(const Comparison& comparison, const Prediction& other) {
+  const Difference more = difference(other, comparison.best());
   return "its busiest worker computes " + than(more.compute_seconds) + " and waits " +
          than(more.wait_seconds) + "; " + traffic(other, " travel in ") + " messages, not " +
-         traffic(made.best(), " in ");
+         traffic(comparison.best(), " in ");
 }
 
-std::string price_text(const Comparison& made) {
-  const Prediction& best = made.best();
+std::string price_text(const Comparison& comparison) {
+  const Prediction& best = comparison.best();
   if (best.plan().survives == 0) return "";
   const Price& price = best.price;
   std::string text = "survives the loss of " + std::to_string(best.plan().survives) + ": " +
@@ -52,8 +52,8 @@ std::string price_text(const Comparison& made) {
                                     : "no plan was found");
 }
 
-std::string advice_text(const Comparison& made) {
-  return advice_text(advise(made), "takes " + in_seconds(made.single.timeline.seconds));
+std::string advice_text(const Comparison& comparison) {
+  return advice_text(advise(comparison), "takes " + in_seconds(comparison.single.timeline.seconds));
 }
 
 std::string advice_text(const Advice& advice, const std::string& one_worker) {

@@ -31,11 +31,11 @@ namespace {
 bool near(double a, double b) { return a <= kSimilar * b && b <= kSimilar * a; }
 
 bool similar(const Choices& choices, const ClusterProfile& cluster, int a, int b) {
-  const WorkerProfile &one = cluster.workers[static_cast<size_t>(a)],
+  const WorkerProfile &worker = cluster.workers[static_cast<size_t>(a)],
                       &other = cluster.workers[static_cast<size_t>(b)];
   const LinkProfile &from = cluster.link_of(a), &to = cluster.link_of(b);
   return near(choices.ability(a), choices.ability(b)) &&
-         near(one.memory_bytes, other.memory_bytes) && from.medium == to.medium &&
+         near(worker.memory_bytes, other.memory_bytes) && from.medium == to.medium &&
          near(from.bytes_per_second, to.bytes_per_second) &&
          near(from.latency_seconds, to.latency_seconds);
 }
@@ -83,7 +83,7 @@ namespace {
 
 constexpr size_t kMostLive = 2;  // values at a cut: a residual and what is added to it
 constexpr double kWorthIt = 0.01;
-// From so many workers on, an estimate is so slow that fewer ways are kept at each cut.
+// From this number of workers on, an estimate is so slow that fewer ways are kept at each cut.
 constexpr size_t kWide = 64;
 // Workers that share channels: each of them sends to each, so that messages are their square.
 constexpr size_t kMostOfChannels = 128;
@@ -105,8 +105,8 @@ class LevelPlanner {
 
   Result<std::vector<Prediction>> run() {
     if (choices_.workers().empty()) return invalid("there is no worker to plan for");
-    SHOAL_ASSIGN(BestWorker one, plan_for_best(*graph_, cluster_, options_.excluded));
-    if (one.has_memory) found_.push_back(std::move(one.plan));
+    SHOAL_ASSIGN(BestWorker best_worker, plan_for_best(*graph_, cluster_, options_.excluded));
+    if (best_worker.has_memory) found_.push_back(std::move(best_worker.plan));
     for (const std::vector<size_t>& sizes : levels()) {
       const double before = seconds_;
       SHOAL_TRY(refine(sizes));
@@ -114,8 +114,8 @@ class LevelPlanner {
       if (seconds_ > (1 - kWorthIt) * before) break;
     }
     if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
-    std::ranges::stable_sort(found_, {},
-                             [](const Prediction& made) { return made.timeline.seconds; });
+    std::ranges::stable_sort(
+        found_, {}, [](const Prediction& prediction) { return prediction.timeline.seconds; });
     return std::move(found_);
   }
 
@@ -172,17 +172,17 @@ class LevelPlanner {
   Status refine(const std::vector<size_t>& sizes) {
     const size_t most = sizes.empty() ? 1 : std::ranges::max(sizes);
     Candidates candidates(*graph_, cluster_, cuts_);
-    SearchOptions how;
-    how.layouts = layouts_for(candidates, groups_of(sizes));
-    how.most_nodes = options_.most_nodes;
+    SearchOptions search_options;
+    search_options.layouts = layouts_for(candidates, groups_of(sizes));
+    search_options.most_nodes = options_.most_nodes;
     if (most > kWide) {
-      how.width = 4;
-      how.of_one_layout = 1;
+      search_options.width = 4;
+      search_options.of_one_layout = 1;
     }
-    std::vector<Chain> chains = search(candidates, how);
+    std::vector<Chain> chains = search(candidates, search_options);
     if (!best_.empty()) chains.push_back(chain_of(candidates, best_));
     const Chain best =
-        local_search(candidates, fastest(candidates, chains), how.layouts, tries(most));
+        local_search(candidates, fastest(candidates, chains), search_options.layouts, tries(most));
     const double seconds = simulated_seconds(candidates, best);
     if (best.empty() || seconds >= seconds_) return {};
     seconds_ = seconds;

@@ -68,8 +68,9 @@ double rounded(double value) { return std::round(value * 1e6); }
 
 bool are_alike(const Problem& problem, size_t a, size_t b) {
   const auto fields = [&](size_t m) {
-    const Machine& one = problem.machines[m];
-    return std::tie(one.link, one.cores, one.watts, one.joules_per_byte, one.present);
+    const Machine& machine = problem.machines[m];
+    return std::tie(machine.link, machine.cores, machine.watts, machine.joules_per_byte,
+                    machine.present);
   };
   if (fields(a) != fields(b)) return false;
   const auto is_end = [](const Camera& camera, size_t m) {
@@ -83,9 +84,9 @@ bool are_alike(const Problem& problem, size_t a, size_t b) {
 }
 
 bool are_alike(const Camera& a, const Camera& b) {
-  const auto fields = [](const Camera& one) {
-    return std::tie(one.origin, one.listener, one.rate, one.activity, one.latest_seconds,
-                    one.seconds, one.bytes);
+  const auto fields = [](const Camera& camera) {
+    return std::tie(camera.origin, camera.listener, camera.rate, camera.activity,
+                    camera.latest_seconds, camera.seconds, camera.bytes);
   };
   return fields(a) == fields(b);
 }
@@ -315,21 +316,21 @@ std::string difference(const Score& a, const Score& b, double cameras) {
 // Fills in `why` of each camera. `found` are the options of the placement.
 void explain(const Problem& problem, const Resources& resources,
              const std::vector<std::vector<Option>>& options,
-             const std::vector<const Option*>& found, Placement& placement) {
+             const std::vector<const Option*>& choice, Placement& placement) {
   Chosen chosen(resources, problem);
   double cameras = 0;
-  for (size_t i = 0; i < found.size(); ++i) {
-    chosen.set(i, found[i]);
-    cameras += found[i]->places != kUnplaced ? 1 : 0;
+  for (size_t i = 0; i < choice.size(); ++i) {
+    chosen.set(i, choice[i]);
+    cameras += choice[i]->places != kUnplaced ? 1 : 0;
   }
   const Score score = chosen.score();
-  for (size_t i = 0; i < found.size(); ++i) {
+  for (size_t i = 0; i < choice.size(); ++i) {
     std::string& why = placement.cameras[i].why;
-    if (found[i]->places == kUnplaced) {
+    if (choice[i]->places == kUnplaced) {
       why = "no machine can";
       continue;
     }
-    const int own = place_of(found[i]->places, Stage::kNetwork);
+    const int own = place_of(choice[i]->places, Stage::kNetwork);
     int best = kNowhere;
     Score other;
     for (const Option& option : options[i]) {
@@ -341,7 +342,7 @@ void explain(const Problem& problem, const Resources& resources,
       best = machine;
       other = next;
     }
-    chosen.set(i, found[i]);
+    chosen.set(i, choice[i]);
     why = best == kNowhere ? "no other machine is of use"
                            : "on " + problem.machines[static_cast<size_t>(best)].name + " " +
                                  difference(score, other, cameras);
@@ -387,13 +388,13 @@ Placement described(const Problem& problem, const Resources& resources,
   Placement placement{.score = chosen.score()};
   for (size_t i = 0; i < options.size(); ++i) {
     const Camera& camera = problem.cameras[i];
-    Expected one{.places = options[i]->places};
-    if (one.places != kUnplaced) {
-      one.rate = camera.rate / chosen.slowdown_of(i);
-      one.latency_seconds = chosen.latency_of(i);
-      one.joules = camera.rate > 0 ? options[i]->watts / camera.rate : 0;
+    Expected expected{.places = options[i]->places};
+    if (expected.places != kUnplaced) {
+      expected.rate = camera.rate / chosen.slowdown_of(i);
+      expected.latency_seconds = chosen.latency_of(i);
+      expected.joules = camera.rate > 0 ? options[i]->watts / camera.rate : 0;
     }
-    placement.cameras.push_back(std::move(one));
+    placement.cameras.push_back(std::move(expected));
   }
   for (size_t m = 0; m < problem.machines.size(); ++m) placement.loads.push_back(chosen.load(m));
   return placement;
@@ -413,16 +414,16 @@ std::vector<std::optional<Option>> kept_of(const Problem& problem, const Resourc
 }  // namespace
 
 bool is_better(const Score& a, const Score& b, Objective objective) {
-  const auto key = [&](const Score& one) {
-    const double latency = rounded(one.latency_seconds), watts = rounded(one.watts);
+  const auto key = [&](const Score& score) {
+    const double latency = rounded(score.latency_seconds), watts = rounded(score.watts);
     const bool soon = objective == Objective::kLatency;
-    return std::tuple(rounded(one.shortfall), rounded(one.slowdown), one.late,
+    return std::tuple(rounded(score.shortfall), rounded(score.slowdown), score.late,
                       soon ? latency : watts, soon ? watts : latency);
   };
   return key(a) < key(b);
 }
 
-Result<Placement> place(const Problem& problem, const PlaceOptions& how) {
+Result<Placement> place(const Problem& problem, const PlaceOptions& place_options) {
   SHOAL_TRY(check(problem));
   const Resources resources(problem);
   std::vector<std::vector<Option>> options;
@@ -430,8 +431,8 @@ Result<Placement> place(const Problem& problem, const PlaceOptions& how) {
     options.push_back(options_of(resources, problem, camera));
     if (options.back().empty()) options.back().emplace_back();
   }
-  Search search(resources, problem, options, how.most_evaluations);
-  const auto kept = kept_of(problem, resources, how.previous);
+  Search search(resources, problem, options, place_options.most_evaluations);
+  const auto kept = kept_of(problem, resources, place_options.previous);
   const auto stays = [](const std::optional<Option>& one) { return one.has_value(); };
   Found found = search.run(std::vector<const Option*>(problem.cameras.size()));
   if (std::ranges::any_of(kept, stays)) {
@@ -463,7 +464,7 @@ Result<Placement> evaluate(const Problem& problem, const std::vector<Places>& pl
     options.push_back(resources.option(problem.cameras[i], places[i]));
   }
   std::vector<const Option*> chosen;
-  for (const Option& one : options) chosen.push_back(&one);
+  for (const Option& option : options) chosen.push_back(&option);
   return described(problem, resources, chosen);
 }
 

@@ -87,7 +87,7 @@ Progress::Progress(const Graph& graph, const ClusterProfile& cluster)
 std::optional<Progress> Progress::after(const Candidate& candidate, size_t end_node,
                                         const std::vector<size_t>& last_reads) const {
   Progress next = *this;
-  std::vector<Holding> made;
+  std::vector<Holding> holdings;
   for (size_t t = 0; t < candidate.tasks.size(); ++t) {
     const Task& task = candidate.tasks[t];
     Machine& machine = next.machine(task.worker);
@@ -101,14 +101,14 @@ std::optional<Progress> Progress::after(const Candidate& candidate, size_t end_n
     }
     machine.free = begin + candidate.seconds[t];
     for (const Piece& piece : task.outputs) {
-      made.push_back({piece.value, task.worker, piece.region, machine.free, candidate.copies});
+      holdings.push_back({piece.value, task.worker, piece.region, machine.free, candidate.copies});
     }
   }
   // Values that no later node reads must not delay seconds(), by which ways are compared.
   std::erase_if(next.holdings_, [&](const Holding& holding) {
     return last_reads[static_cast<size_t>(holding.value)] <= end_node;
   });
-  next.holdings_.insert(next.holdings_.end(), made.begin(), made.end());
+  next.holdings_.insert(next.holdings_.end(), holdings.begin(), holdings.end());
   next.seconds_ = 0;
   for (const Holding& holding : next.holdings_) {
     next.seconds_ = std::max(next.seconds_, holding.ready);
@@ -350,9 +350,9 @@ class Polisher {
   bool change_layout(size_t i) {
     bool better = false;
     for (size_t layout : layouts_) {
-      const Candidate& now = *best_[i];
-      if (layout == now.layout) continue;
-      better = attempt(i, 1, {candidates_.find(now.begin, now.end, layout)}) || better;
+      const Candidate& candidate = *best_[i];
+      if (layout == candidate.layout) continue;
+      better = attempt(i, 1, {candidates_.find(candidate.begin, candidate.end, layout)}) || better;
     }
     return better;
   }
@@ -365,10 +365,10 @@ class Polisher {
   }
 
   bool cut_in_two(size_t i) {
-    const Candidate& now = *best_[i];
-    for (size_t at = now.begin + 1; at < now.end; ++at) {
-      const Chain two = {candidates_.find(now.begin, at, now.layout),
-                         candidates_.find(at, now.end, now.layout)};
+    const Candidate& candidate = *best_[i];
+    for (size_t at = candidate.begin + 1; at < candidate.end; ++at) {
+      const Chain two = {candidates_.find(candidate.begin, at, candidate.layout),
+                         candidates_.find(at, candidate.end, candidate.layout)};
       if (attempt(i, 1, two)) return true;
     }
     return false;

@@ -12,7 +12,7 @@ struct SearchOptions {
   bool forced = false;          // one worker only for what no other layout can do
   size_t most_nodes = 1 << 20;  // in a segment that is cut
   size_t width = 16;            // ways kept at each cut,
-  size_t of_one_layout = 2;     // of which with the same last layout
+  size_t of_one_layout = 2;     // how many of them have the same last layout
 };
 
 // Chains from the first node to the last, by their estimated time, the best first; none if these

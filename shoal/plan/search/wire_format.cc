@@ -33,9 +33,9 @@ const Node* widening_of(const Graph& graph, ValueId input) {
 }
 
 // As QuantizeLinear rounds, to the nearest and to even.
-Tensor in_eight_bits(const Tensor& given, float scale) {
-  Tensor narrow({DType::kI8, given.shape()});
-  std::ranges::transform(given.data<float>(), narrow.data<int8_t>().begin(), [scale](float x) {
+Tensor in_eight_bits(const Tensor& values, float scale) {
+  Tensor narrow({DType::kI8, values.shape()});
+  std::ranges::transform(values.data<float>(), narrow.data<int8_t>().begin(), [scale](float x) {
     const float steps = std::nearbyint(x / scale);
     return std::isnan(steps) ? int8_t{0} : static_cast<int8_t>(std::clamp(steps, -128.F, 127.F));
   });
@@ -44,16 +44,16 @@ Tensor in_eight_bits(const Tensor& given, float scale) {
 
 }  // namespace
 
-Tensor as_sent(const Graph& graph, size_t input, const Tensor& given) {
+Tensor as_sent(const Graph& graph, size_t input, const Tensor& values) {
   const ValueId id = graph.inputs()[input];
-  if (given.dtype() == graph[id].type.dtype || given.dtype() != DType::kF32) return given;
+  if (values.dtype() == graph[id].type.dtype || values.dtype() != DType::kF32) return values;
   const Node* widening = widening_of(graph, id);
-  if (widening == nullptr) return given;
+  if (widening == nullptr) return values;
   if (graph[id].type.dtype == DType::kI8) {
-    return in_eight_bits(given, graph[widening->inputs[1]].constant->data<float>()[0]);
+    return in_eight_bits(values, graph[widening->inputs[1]].constant->data<float>()[0]);
   }
-  Tensor narrow({DType::kF16, given.shape()});
-  std::ranges::transform(given.data<float>(), narrow.data<Half>().begin(),
+  Tensor narrow({DType::kF16, values.shape()});
+  std::ranges::transform(values.data<float>(), narrow.data<Half>().begin(),
                          [](float x) { return Half(x); });
   return narrow;
 }
@@ -68,16 +68,16 @@ Result<Graph> rounding_inputs(const Graph& graph) {
     const ValueId id = graph.inputs()[i];
     if (!wide.contains(id)) continue;
     Graph& to = rewriter.to();
-    const ValueId given = to.inputs()[i];
+    const ValueId value = to.inputs()[i];
     const std::string name = graph[id].name + ".wire";
     if (graph[id].type.dtype == DType::kF16) {
       SHOAL_ASSIGN(const ValueId narrow,
-                   to.add(ops::cast, {given}, {{"to", ops::onnx_number_of(DType::kF16)}}, name));
+                   to.add(ops::cast, {value}, {{"to", ops::onnx_number_of(DType::kF16)}}, name));
       rewriter.replace(id, narrow);
       continue;
     }
     const Node& widening = *widening_of(graph, id);
-    std::vector<ValueId> inputs = {given};
+    std::vector<ValueId> inputs = {value};
     for (size_t k = 1; k < widening.inputs.size(); ++k) {
       inputs.push_back(rewriter.map(widening.inputs[k]));
     }

@@ -50,7 +50,7 @@ Result<WiredPlan> with_wire_format(const Graph& graph, const Plan& plan, const S
 // An input of the plan's graph as it travels. What has its type already stays as it is, and so does
 // what nobody knows how to round: a run will say that its type is wrong. REQUIRES: the graph has
 // such an input.
-Tensor as_sent(const Graph& graph, size_t input, const Tensor& given);
+Tensor as_sent(const Graph& graph, size_t input, const Tensor& values);
 
 // The graph with f32 inputs that it rounds itself: what a plan answers, in one piece.
 Result<Graph> rounding_inputs(const Graph& graph);

@@ -46,8 +46,8 @@ std::vector<double> crossing_bytes(const Graph& graph, const std::vector<size_t>
 Part nodes_alone(const Graph& graph) {
   Part all;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
-    const NodeRange one{i, i + 1};
-    auto part = make_part(graph, one, whole_pieces(graph, one));
+    const NodeRange range{i, i + 1};
+    auto part = make_part(graph, range, whole_pieces(graph, range));
     SHOAL_CHECK(part.ok());
     for (PartNode& node : part->nodes) all.nodes.push_back(std::move(node));
   }

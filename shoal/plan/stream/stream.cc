@@ -54,14 +54,14 @@ class StreamPlanner {
   Status try_stages(const std::vector<int>& workers, size_t count, size_t most_workers) {
     const auto stages = StageFinder(graph_, cluster_, workers).best(count, most_workers);
     if (!stages) return {};
-    StreamPrediction made{name_of(*stages)};
-    SHOAL_ASSIGN(made.turns, make_round_robin(graph_, cluster_, *stages));
+    StreamPrediction prediction{name_of(*stages)};
+    SHOAL_ASSIGN(prediction.turns, make_round_robin(graph_, cluster_, *stages));
     if (options_.survive > 0) {
-      SHOAL_ASSIGN(made.turns, repeat(graph_, std::move(made.turns), options_.survive, workers_,
-                                      options_.wait_seconds));
-      made.name += ", " + std::to_string(options_.survive + 1) + " times";
+      SHOAL_ASSIGN(prediction.turns, repeat(graph_, std::move(prediction.turns), options_.survive,
+                                            workers_, options_.wait_seconds));
+      prediction.name += ", " + std::to_string(options_.survive + 1) + " times";
     }
-    if (fits(made.turns)) add(std::move(made), workers_in(*stages));
+    if (fits(prediction.turns)) add(std::move(prediction), workers_in(*stages));
     return {};
   }
 
@@ -105,13 +105,13 @@ class StreamPlanner {
     return {};
   }
 
-  void add(StreamPrediction made, size_t workers) {
-    made.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers;
+  void add(StreamPrediction prediction, size_t workers) {
+    prediction.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers;
     // Enough for the pipeline to fill in the first half and to run steadily in the second.
-    const size_t requests = 8 * std::max(made.in_flight, made.turns.size());
-    made.stream = simulate_stream(made.turns, cluster_, requests, made.in_flight);
-    const auto same = [&](const StreamPrediction& other) { return other.name == made.name; };
-    if (std::ranges::none_of(found_, same)) found_.push_back(std::move(made));
+    const size_t requests = 8 * std::max(prediction.in_flight, prediction.turns.size());
+    prediction.stream = simulate_stream(prediction.turns, cluster_, requests, prediction.in_flight);
+    const auto same = [&](const StreamPrediction& other) { return other.name == prediction.name; };
+    if (std::ranges::none_of(found_, same)) found_.push_back(std::move(prediction));
   }
 
   static size_t workers_in(const std::vector<Stage>& stages) {
@@ -242,31 +242,32 @@ Result<StreamComparison> compare_streams(Graph graph, ClusterProfile cluster,
   SHOAL_ASSIGN(auto plans, make_stream_plans(graph, cluster, options));
   // The yardstick has no redundancy: one worker alone cannot survive its own loss.
   const StreamOptions alone{.stages = false, .replicas = false, .excluded = options.excluded};
-  auto one = make_stream_plans(graph, cluster, alone);
-  const bool single_fits = one.status().code() != Code::kExhausted;
-  if (!single_fits) one = make_stream_plans(graph, with_enough_memory(cluster), alone);
-  if (!one.ok()) return one.status();
+  auto single = make_stream_plans(graph, cluster, alone);
+  const bool single_fits = single.status().code() != Code::kExhausted;
+  if (!single_fits) single = make_stream_plans(graph, with_enough_memory(cluster), alone);
+  if (!single.ok()) return single.status();
   if (forced && plans.size() > 1) {
     std::erase_if(plans,
                   [](const StreamPrediction& plan) { return plan.name.starts_with("one worker"); });
   }
   return StreamComparison{std::move(graph), std::move(cluster), std::move(plans),
-                          one->front().requests_per_second(), single_fits};
+                          single->front().requests_per_second(), single_fits};
 }
 
-Advice advise(const StreamComparison& made) {
-  const auto busy = std::ranges::count_if(made.best().stream.compute_seconds,
+Advice advise(const StreamComparison& comparison) {
+  const auto busy = std::ranges::count_if(comparison.best().stream.compute_seconds,
                                           [](double seconds) { return seconds > 0; });
-  Advice advice{
-      .use = Use::kAll, .used = static_cast<size_t>(busy), .all = count_present(made.cluster)};
+  Advice advice{.use = Use::kAll,
+                .used = static_cast<size_t>(busy),
+                .all = count_present(comparison.cluster)};
   if (advice.all == 1) {
     advice.use = Use::kOnlyWorker;
-  } else if (!made.single_fits) {
+  } else if (!comparison.single_fits) {
     advice.use = Use::kTogether;
   } else if (advice.used < advice.all) {
     // Before the gain: idle workers are the more specific advice.
     advice.use = Use::kSome;
-  } else if (made.speedup() < kWorthwhileSpeedup) {
+  } else if (comparison.speedup() < kWorthwhileSpeedup) {
     advice.use = Use::kNoGain;
   }
   return advice;
@@ -285,9 +286,9 @@ std::string why_slower(const StreamPrediction& plan) {
          " ms for every request";
 }
 
-std::string advice_text(const StreamComparison& made) {
-  return advice_text(advise(made),
-                     "answers every " + fixed(1e3 / made.single_per_second, 1) + " ms");
+std::string advice_text(const StreamComparison& comparison) {
+  return advice_text(advise(comparison),
+                     "answers every " + fixed(1e3 / comparison.single_per_second, 1) + " ms");
 }
 
 double seconds_per_request(const StreamPrediction& plan, double seconds) {

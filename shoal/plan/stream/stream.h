@@ -55,7 +55,7 @@ Result<std::vector<ScheduledPlan>> make_round_robin(const Graph& graph,
                                                     size_t most = kMaxRoundRobin);
 
 // The same turns with every stage computed by `survive` workers more, so that each survives the
-// loss of so many. All turns are for one graph, which need not be the same object as before.
+// loss of `survive`. All turns are for one graph, which need not be the same object as before.
 Result<std::vector<ScheduledPlan>> repeat(const Graph& graph, std::vector<ScheduledPlan> turns,
                                           int survive, std::vector<int> workers,
                                           double wait_seconds = 0);
@@ -79,7 +79,7 @@ Result<StreamComparison> compare_streams(Graph graph, ClusterProfile cluster,
                                          const StreamOptions& options, bool forced = false);
 
 // Never kOne: a stream has no plan that makes other workers wait.
-Advice advise(const StreamComparison& made);
+Advice advise(const StreamComparison& comparison);
 
 // Time between two answers, and the part of it that the busiest worker computes and that the
 // busiest link is in use.
@@ -91,7 +91,7 @@ Period period_of(const StreamPrediction& plan);
 // The costs of a plan for every request, in words.
 std::string why_slower(const StreamPrediction& plan);
 // Whether all workers are of use, in words.
-std::string advice_text(const StreamComparison& made);
+std::string advice_text(const StreamComparison& comparison);
 
 // The plans that requests use in turn, as text.
 std::string to_text(const StreamPrediction& plan);

@@ -63,11 +63,12 @@ double left_of_worker(const Demand& others, size_t worker) {
 
 }  // namespace
 
-Demand demand_of(const Prediction& made, const Steps& steps, const ClusterProfile& cluster,
+Demand demand_of(const Prediction& prediction, const Steps& steps, const ClusterProfile& cluster,
                  double requests) {
   Demand demand{std::vector<double>(cluster.workers.size()),
                 std::vector<double>(resource_count(cluster)),
-                memory_bytes(made.graph(), made.plan(), made.schedule(), cluster.workers.size())};
+                memory_bytes(prediction.graph(), prediction.plan(), prediction.schedule(),
+                             cluster.workers.size())};
   for (size_t w = 0; w < steps.tasks.size(); ++w) {
     for (const TaskStep& task : steps.tasks[w]) demand.compute[w] += requests * task.seconds;
   }
@@ -136,7 +137,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // A plan of one tenant's pool.
 struct Option {
-  Prediction made;  // as if it were alone
+  Prediction prediction;  // as if it were alone
   Steps steps;
   Demand demand;
 };
@@ -229,7 +230,7 @@ class JointPlanner {
     const std::vector<int> workers = Choices(graph, cluster_, options_.excluded).workers();
     SHOAL_TRY(add_plans(i, cluster_, options_));
     if (pools_[i].empty()) return Status(Code::kExhausted, "no worker has memory for its part");
-    alone_.push_back(pools_[i].front().made);
+    alone_.push_back(pools_[i].front().prediction);
     for (const std::vector<int>& subset : subsets_of(workers)) {
       PlanOptions options = options_;
       for (int worker : workers) {
@@ -238,8 +239,8 @@ class JointPlanner {
       SHOAL_TRY(add_plans(i, cluster_, options));
     }
     for (int worker : workers) {
-      SHOAL_ASSIGN(Prediction one, plan_for_one(graph, cluster_, worker));
-      add(i, std::move(one));
+      SHOAL_ASSIGN(Prediction alone, plan_for_one(graph, cluster_, worker));
+      add(i, std::move(alone));
     }
     return {};
   }
@@ -249,22 +250,25 @@ class JointPlanner {
     auto plans = plans_for(*tenants_[i].graph, cluster, options);
     if (plans.status().code() == Code::kExhausted) return {};
     if (!plans.ok()) return plans.status();
-    for (Prediction& made : *plans) {
-      add(i, predict(std::move(made.name), std::move(made.scheduled), cluster_));
+    for (Prediction& prediction : *plans) {
+      add(i, predict(std::move(prediction.name), std::move(prediction.scheduled), cluster_));
     }
     return {};
   }
 
-  void add(size_t i, Prediction made) {
-    const auto is_known = [&](const Option& option) { return option.made.plan() == made.plan(); };
-    if (!fits(cluster_, made) || std::ranges::any_of(pools_[i], is_known)) return;
-    Steps steps = make_steps(made.graph(), made.plan(), made.schedule(), cluster_);
-    Demand demand = demand_of(made, steps, cluster_, tenants_[i].requests_per_second);
-    pools_[i].push_back({std::move(made), std::move(steps), std::move(demand)});
+  void add(size_t i, Prediction prediction) {
+    const auto is_known = [&](const Option& option) {
+      return option.prediction.plan() == prediction.plan();
+    };
+    if (!fits(cluster_, prediction) || std::ranges::any_of(pools_[i], is_known)) return;
+    Steps steps =
+        make_steps(prediction.graph(), prediction.plan(), prediction.schedule(), cluster_);
+    Demand demand = demand_of(prediction, steps, cluster_, tenants_[i].requests_per_second);
+    pools_[i].push_back({std::move(prediction), std::move(steps), std::move(demand)});
   }
 
   double bound(size_t i, const Option& option) const {
-    return option.made.timeline.seconds / alone_[i].timeline.seconds;
+    return option.prediction.timeline.seconds / alone_[i].timeline.seconds;
   }
 
   // The best combination, by depth-first search. Of many tenants, only the fastest plans of each.
@@ -276,7 +280,8 @@ class JointPlanner {
     for (const std::vector<Option>& pool : pools_) {
       std::vector<size_t>& order = orders.emplace_back(pool.size());
       std::iota(order.begin(), order.end(), size_t{0});
-      std::ranges::stable_sort(order, {}, [&](size_t o) { return pool[o].made.timeline.seconds; });
+      std::ranges::stable_sort(order, {},
+                               [&](size_t o) { return pool[o].prediction.timeline.seconds; });
       order.resize(std::min(order.size(), most));
     }
     std::vector<size_t> chosen;
@@ -332,11 +337,11 @@ class JointPlanner {
     const std::vector<Option>& pool = pools_[(i + 1) % pools_.size()];
     std::vector<std::pair<std::vector<int>, const Option*>> fastest;
     for (const Option& option : pool) {
-      const std::vector<int> set = workers_of(option.made.plan());
+      const std::vector<int> set = workers_of(option.prediction.plan());
       const auto known = std::ranges::find(fastest, set, [](const auto& one) { return one.first; });
       if (known == fastest.end()) {
         if (fastest.size() < kMostSets) fastest.push_back({set, &option});
-      } else if (option.made.timeline.seconds < known->second->made.timeline.seconds) {
+      } else if (option.prediction.timeline.seconds < known->second->prediction.timeline.seconds) {
         known->second = &option;
       }
     }
@@ -361,14 +366,15 @@ class JointPlanner {
     const Choices choices(graph, cluster, options_.excluded);
     if (choices.workers().empty() || choices.workers().size() > kFew) return {};
     Candidates candidates(graph, cluster, find_cuts(graph, kMostLive));
-    SearchOptions how;
-    for (const Layout& layout : choices.ones()) how.layouts.push_back(candidates.add(layout));
+    SearchOptions search_options;
+    for (const Layout& layout : choices.ones())
+      search_options.layouts.push_back(candidates.add(layout));
     for (Cut cut : {Cut::kRows, Cut::kChannels}) {
       for (const Layout& layout : choices.of(cut, false)) {
-        how.layouts.push_back(candidates.add(layout));
+        search_options.layouts.push_back(candidates.add(layout));
       }
     }
-    for (const Chain& chain : search(candidates, how)) {
+    for (const Chain& chain : search(candidates, search_options)) {
       SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(graph, plan_of(candidates, chain)));
       add(i, predict(name_of(candidates, chain), std::move(scheduled), cluster_));
     }
@@ -379,7 +385,7 @@ class JointPlanner {
   // worker more.
   Status respond(size_t i, std::vector<size_t> chosen) {
     const Demand others = demand_of_others(chosen, i);
-    std::vector<int> used = workers_of(pools_[i][chosen[i]].made.plan());
+    std::vector<int> used = workers_of(pools_[i][chosen[i]].prediction.plan());
     chosen[i] = 0;  // it does not matter to a response
     const auto is_new = [&](int worker, double part) {
       return answered_.emplace(i, chosen, worker, part).second;
@@ -404,7 +410,8 @@ class JointPlanner {
     for (size_t i = 0; i < tenants_.size(); ++i) {
       const Option& mine = pools_[i][chosen[i]];
       const ClusterProfile left = left_by(demand_of_others(chosen, i), cluster_);
-      plans.push_back({predict(mine.made.name, mine.made.scheduled, left), alone_[i], mine.demand});
+      plans.push_back(
+          {predict(mine.prediction.name, mine.prediction.scheduled, left), alone_[i], mine.demand});
     }
     return plans;
   }

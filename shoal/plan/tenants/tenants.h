@@ -22,8 +22,8 @@ struct Demand {
   friend bool operator==(const Demand&, const Demand&) = default;
 };
 
-// Of so many requests. REQUIRES: the steps are those of the prediction on this cluster.
-Demand demand_of(const Prediction& made, const Steps& steps, const ClusterProfile& cluster,
+// At this rate of requests. REQUIRES: the steps are those of the prediction on this cluster.
+Demand demand_of(const Prediction& prediction, const Steps& steps, const ClusterProfile& cluster,
                  double requests);
 
 Demand sum_of(std::span<const Demand> demands, const ClusterProfile& cluster);

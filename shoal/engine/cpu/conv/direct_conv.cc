@@ -87,7 +87,7 @@ class DirectKernel : public RectangleKernel {
     Filters::View filters;
   };
 
-  // Function for so many pixels of a row.
+  // Function for this number of pixels of a row.
   struct RowTile {
     ConvTileFunction convolve;
     int64_t pixels;
@@ -197,7 +197,7 @@ class DirectKernel : public RectangleKernel {
     }
   }
 
-  // The rectangles, cut and put together such that the image below each list fits into a chunk.
+  // The rectangles, cut and put together so that the image below each list fits into a chunk.
   std::vector<std::vector<Rectangle>> chunks_of(std::span<const Rectangle> where) const {
     const int64_t most = copies_ ? copied_floats_ : kChunkFloats;
     std::vector<std::vector<Rectangle>> chunks;
@@ -238,7 +238,7 @@ class DirectKernel : public RectangleKernel {
     }
   }
 
-  // Floats of the image that so many pixels of the output read.
+  // Floats of the image that this number of pixels of the output reads.
   int64_t floats_below(int64_t rows, int64_t columns) const {
     return spec_.in_blocks * pixel_ * copied_rows(rows) * copied_columns(columns);
   }

@@ -161,12 +161,12 @@ struct ConvTile {
 // passed to the function: some steps are compiled in.
 using ConvTileFunction = void (*)(const ConvTile& tile, int64_t step);
 
-// Functions of all tiles of so many pixels in a row.
+// Functions of all tiles of one number of pixels in a row.
 struct ConvTileFunctions {
   std::array<ConvTileFunction, kMostTileBlocks + 1> whole{};  // by blocks
   ConvTileFunction narrow = nullptr;                          // of a narrow block
 };
-// REQUIRES: one of tile_sizes() has so many pixels.
+// REQUIRES: one of tile_sizes() has this number of pixels.
 ConvTileFunctions conv_tile_functions(int64_t pixels, int64_t step);
 
 // The innermost loop of convolutions from blocked channels (blocked.h) to a few plain ones. Lanes

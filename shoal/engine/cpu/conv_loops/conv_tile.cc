@@ -156,7 +156,7 @@ void convolve_tile(const ConvTile& tile, int64_t step) {
 }
 
 #if HWY_MAX_BYTES == 64
-// One block, of which only the lower half is computed. The upper half becomes zero.
+// The lower half of one block. The upper half becomes zero.
 template <int kPixels, int kStep>
 void convolve_narrow_tile(const ConvTile& tile, int64_t step) {
   hn::Vec<hn::Half<D>> half[kPixels][1];

@@ -195,7 +195,7 @@ void transform_output(const float* HWY_RESTRICT z, int64_t stride, const Winogra
   }
   const V bias = hn::LoadU(d, output.bias);
   const Finisher finish(output.finish, 0);
-  // Tiles at the right and lower edge compute m x m pixels, of which fewer exist.
+  // Tiles at the right and lower edge compute m x m pixels, though fewer exist.
   for (int r = 0; r < output.rows; ++r) {
     V x[edge], t[m];
     for (int c = 0; c < edge; ++c) x[c] = hn::Load(d, between.data[r][c]);

@@ -137,7 +137,7 @@ void copy_rows(const float* from, int64_t from_stride, float* to, int64_t to_str
   }
 }
 
-// Tile that ends inside a vector: computed in a buffer, of which the part that exists is copied.
+// Tile that ends inside a vector: computed in a buffer; the part that exists is copied.
 // Bias and addend are copied first, because reading beyond their ends is not allowed. Lanes beyond
 // the edge hold garbage that no sum reads.
 void multiply_edge(TileFunction multiply, const LeftPanels& left, const float* right, int64_t k,

@@ -1,4 +1,4 @@
-// Passes over one row of floats, of which softmax and the normalisations are made. Thread-safe.
+// Passes over one row of floats, the steps of softmax and the normalisations. Thread-safe.
 #pragma once
 
 #include <cstdint>

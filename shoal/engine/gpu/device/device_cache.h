@@ -25,7 +25,7 @@ std::filesystem::path program_file(const std::filesystem::path& folder,
                                    std::span<const std::string_view> key,
                                    std::string_view extension);
 
-// The program that was kept; nothing where there is none, or the file is not whole.
+// The program that was kept; empty if there is none, or the file is not whole.
 std::vector<std::byte> load_program(const std::filesystem::path& file);
 
 // Where that fails, the next start compiles.
@@ -42,12 +42,12 @@ class KnownKernels {
   // By text.
   std::vector<Kernel> find(std::span<const std::string> texts) const {
     const std::scoped_lock lock(mutex_);
-    std::vector<Kernel> found(texts.size());
+    std::vector<Kernel> kernels(texts.size());
     for (size_t i = 0; i < texts.size(); ++i) {
       const auto known = kernels_.find(texts[i]);
-      if (known != kernels_.end()) found[i] = known->second;
+      if (known != kernels_.end()) kernels[i] = known->second;
     }
-    return found;
+    return kernels;
   }
 
   // Executables keep what they use. Where there are too many, all are forgotten.
@@ -84,10 +84,10 @@ class SpareBuffers {
 
   std::optional<Buffer> take(size_t bytes) {
     const std::lock_guard lock(mutex_);
-    const auto found = spare_.find(bytes);
-    if (found == spare_.end()) return std::nullopt;
-    Buffer buffer = std::move(found->second);
-    spare_.erase(found);
+    const auto match = spare_.find(bytes);
+    if (match == spare_.end()) return std::nullopt;
+    Buffer buffer = std::move(match->second);
+    spare_.erase(match);
     bytes_ -= bytes;
     return buffer;
   }

@@ -118,9 +118,10 @@ void register_gpu(std::string_view kind, std::string_view api,
                  .find =
                      [list, describe] {
                        std::vector<Json> all;
-                       const auto found = list();
-                       if (!found.ok()) return all;
-                       for (const Description& one : *found) all.push_back(describe(one));
+                       const auto descriptions = list();
+                       if (!descriptions.ok()) return all;
+                       for (const Description& description : *descriptions)
+                         all.push_back(describe(description));
                        return all;
                      },
                  .make = [kind, make](std::string_view name, GpuPrecision precision,

@@ -13,7 +13,7 @@
 
 namespace shoal::gpu {
 
-// Opens the first of these files that there is; kUnavailable where there is none. It is never
+// Opens the first of these files that exists; kUnavailable if none does. It is never
 // closed: drivers keep threads.
 Result<void*> open_library(std::string_view api, std::initializer_list<const char*> files);
 

@@ -310,8 +310,8 @@ bool Tuning::is_empty() const {
 
 std::optional<size_t> Tuning::find(uint64_t work) const {
   const std::scoped_lock lock(mutex_);
-  const auto found = ranks_.find(work);
-  return found == ranks_.end() ? std::nullopt : std::optional(found->second);
+  const auto match = ranks_.find(work);
+  return match == ranks_.end() ? std::nullopt : std::optional(match->second);
 }
 
 void Tuning::add(uint64_t work, size_t rank) {

@@ -120,8 +120,8 @@ const Helper kHelpers[] = {
 };
 
 const Function* find(std::span<const Function> functions, const Operator* op) {
-  const auto found = std::ranges::find(functions, op, &Function::op);
-  return found == functions.end() ? nullptr : &*found;
+  const auto match = std::ranges::find(functions, op, &Function::op);
+  return match == functions.end() ? nullptr : &*match;
 }
 
 std::string name_of(const Operator* op) { return "f_" + std::string(op->name); }

@@ -1,4 +1,3 @@
-// Binder: see binder.h.
 #include "shoal/model/onnx/bind/binder.h"
 
 #include <algorithm>
@@ -8,8 +7,6 @@
 
 namespace shoal::onnx {
 namespace {
-
-// Constants computed while a model is bound: see binder.h.
 
 // The most elements that one node may read and write. A shape has eight elements; the tables that
 // exporters compute from shapes (positions, masks, anchors) are well below this.

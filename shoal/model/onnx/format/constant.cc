@@ -1,4 +1,3 @@
-// Attributes and constants of a file: see constant.h.
 #include "shoal/model/onnx/format/constant.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// From TensorProto to Tensor: see tensors.h.
 #include "shoal/model/onnx/format/tensors.h"
 
 #include <bit>
@@ -17,8 +16,6 @@
 
 namespace shoal::onnx {
 namespace {
-
-// Element types of a file: see tensors.h.
 
 // The types of TensorProto.DataType that no DType stands for or holds.
 std::string_view name_of_unsupported(int64_t number) {

@@ -1,4 +1,3 @@
-// Reader of the protobuf wire format: see wire.h.
 #include "shoal/model/onnx/format/wire.h"
 
 #include <bit>
@@ -144,7 +143,6 @@ Bytes WireReader::elements(WireType element) {
   return status_.ok() ? packed : Bytes();
 }
 
-// Writer of the protobuf wire format: see wire.h.
 size_t varint_size(uint64_t value) {
   return static_cast<size_t>(std::bit_width(value | 1) + 6) / 7;
 }

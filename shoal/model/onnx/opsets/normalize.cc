@@ -1,4 +1,3 @@
-// The table of rewrites: see normalize.h.
 #include "shoal/model/onnx/opsets/normalize.h"
 
 #include <algorithm>

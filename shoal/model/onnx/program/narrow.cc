@@ -1,4 +1,3 @@
-// Values of narrow element types: see program.h.
 #include <algorithm>
 #include <array>
 #include <memory>

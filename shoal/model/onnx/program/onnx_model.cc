@@ -1,4 +1,3 @@
-// Declarations of a model, and the way from a file to a Program: see model.h.
 #include "shoal/model/onnx/program/onnx_model.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The list of unsupported operators: see program.h.
 #include "shoal/base/text/printable.h"
 #include "shoal/model/onnx/program/program.h"
 

@@ -1,4 +1,3 @@
-// Checks of indices: see index.h.
 #include "shoal/model/ops/index/index.h"
 
 #include <cstring>
@@ -34,7 +33,6 @@ Status require_indices(const Operand& indices, std::span<const int64_t> sizes) {
   return status;
 }
 
-// Slices along an axis: see index.h.
 Result<Slices> slices_of(const Node& node, const Shape& shape) {
   if (!node.has("axis")) return Slices{1, shape.count(), 1};
   SHOAL_ASSIGN(size_t axis, require_axis(node.integer("axis", 0), shape.rank()));

@@ -1,4 +1,3 @@
-// Reductions of scattered updates: see index.h.
 #include "shoal/model/ops/convert.h"
 #include "shoal/model/ops/extrema.h"
 #include "shoal/model/ops/index/index.h"

@@ -1,4 +1,3 @@
-// Quantised values in the graph under construction: see quantized.h.
 #include "shoal/model/passes/fusion/quantized.h"
 
 #include <algorithm>
