@@ -1,12 +1,12 @@
 // The innermost loop of convolutions of bytes, one JSON line per way of summing, tile and number of
 // input channels: billions of operations per second of one thread, two for each product. Few
 // channels show what rounding and storing take beside the sums.
-#include "shoal/engine/cpu/quantized/byte_tile.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <vector>
+
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 
 namespace shoal::cpu {
 namespace {

@@ -8,8 +8,7 @@
 
 #include "bench/read_bandwidth.h"
 #include "shoal/base/threads/thread_pool.h"
-#include "shoal/engine/cpu/aligned.h"
-#include "shoal/engine/cpu/product/dots.h"
+#include "shoal/engine/cpu/packed_weights.h"
 #include "shoal/engine/cpu/product/product.h"
 
 namespace shoal::cpu {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "shoal/engine/cpu/aligned.h"
 #include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/cpu/packed_weights.h"
 #include "shoal/model/graph/graph.h"
 #include "shoal/model/ops/ops.h"
 

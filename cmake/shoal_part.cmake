@@ -11,8 +11,8 @@
 # WITH DATA CLUSTER: built where SHOAL_DATA and SHOAL_CLUSTER are on. INTERNAL: not in libshoal. COLD: the part has no
 # loop over elements, and is compiled quickly. PRECOMPILED names the headers it begins with (precompiled.cmake) where
 # they are not `graph`. KERNELS: what the optimiser makes of the part is tested, too. OUTER: no other part's hot path
-# calls it and no fuzzer looks for a way through it, so with sanitizers it is not optimised at all. UNSANITIZED: drivers
-# that it loads do not run under sanitizers, so that it is tested in the optimised build.
+# calls it and no fuzzer looks for a way through it, so with sanitizers it is not optimised at all. UNSANITIZED: it is
+# tested in the optimised build, because drivers that it loads do not run under sanitizers, or its tests take minutes.
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>

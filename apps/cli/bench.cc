@@ -1,6 +1,4 @@
 // shoal bench: how fast a model runs here.
-#include "shoal/train/run/loop/bench.h"
-
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -13,6 +11,7 @@
 #include "model.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/engine/gpu/device/registry.h"
+#include "shoal/train/run/loop/training_bench.h"
 #include "shoal/train/run/setup/training_network.h"
 
 namespace shoal::cli {

@@ -9,7 +9,7 @@
 #include "apps/flags/json.h"
 #include "cluster_flags.h"
 #include "shoal/model/graph/graph.h"
-#include "shoal/plan/comparison/explanation.h"
+#include "shoal/plan/comparison/conclusion.h"
 
 namespace shoal::cli {
 

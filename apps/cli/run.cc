@@ -6,8 +6,6 @@
 #include "model.h"
 #include "preprocess_flags.h"
 #include "shoal/engine/run/answers.h"
-#include "shoal/engine/run/builtin_samples.h"
-#include "shoal/engine/run/fallback_answer.h"
 #include "shoal/engine/run/run_files.h"
 
 namespace shoal::cli {
@@ -102,10 +100,11 @@ Outcome run(RunFlags& flags) {
   if (flags.inputs.empty() && flags.model.model == kDefaultModel)
     return run_samples(session, flags.json);
   SHOAL_OR_EXIT(auto inputs, Exit::kUsage, read_inputs(flags, session));
+  auto outputs = session.run(inputs);
+  if (outputs.ok()) return show({*std::move(outputs), {}}, flags, view);
+  // Inputs that do not fit are the user's matter, and no worker can help.
   if (Status fits = session.accepts(inputs); !fits.ok()) return fail(Exit::kUsage, fits);
-  auto ran = session.run(inputs);
-  if (!ran.ok()) return fall_back(kRun, ran.status(), exit_of(Doing::kRun, ran.status()));
-  return show({*std::move(ran), {}}, flags, view);
+  return fall_back(kRun, outputs.status(), exit_of(Doing::kRun, outputs.status()));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "cluster/day.h"
 #include "facts.h"
 #include "planning.h"
-#include "shoal/plan/stream/straggler_latencies.h"
+#include "shoal/plan/stream/stream.h"
 #include "shoal/plan/stream/stream_facts.h"
 
 namespace shoal::cli {

@@ -11,10 +11,64 @@
 #include <set>
 
 #include "shoal/model/ops/ops.h"
-#include "shoal/plan/boxes.h"
-#include "shoal/plan/sparse/sparse_pattern.h"
+#include "shoal/plan/sparse/refine.h"
 
 namespace shoal::plan {
+
+// Boxes as unions of disjoint boxes. A difference peels off, axis by axis, the slabs before and
+// after the hole: at most 2 * rank boxes, and none of them overlap because the core shrinks to the
+// hole's extent along an axis before the next axis is looked at.
+
+int64_t common_count(const Region& a, const Region& b) {
+  int64_t count = 1;
+  for (size_t d = 0; d < a.begin.rank(); ++d) {
+    const int64_t length = std::min(a.end[d], b.end[d]) - std::max(a.begin[d], b.begin[d]);
+    if (length <= 0) return 0;
+    count *= length;
+  }
+  return count;
+}
+
+Region bounding_box(const Region& a, const Region& b) {
+  Region box = a;
+  for (size_t d = 0; d < a.begin.rank(); ++d) {
+    box.begin[d] = std::min(a.begin[d], b.begin[d]);
+    box.end[d] = std::max(a.end[d], b.end[d]);
+  }
+  return box;
+}
+
+std::vector<Region> subtract(const Region& box, const Region& hole) {
+  const Region common = intersection(box, hole);
+  // Also for an empty box, which callers must filter where it matters.
+  if (is_empty(common)) return {box};
+  std::vector<Region> rest;
+  Region core = box;  // shrinks, axis by axis, to what is common
+  for (size_t d = 0; d < box.begin.rank(); ++d) {
+    if (core.begin[d] < common.begin[d]) {
+      Region before = core;
+      before.end[d] = common.begin[d];
+      rest.push_back(before);
+    }
+    if (common.end[d] < core.end[d]) {
+      Region after = core;
+      after.begin[d] = common.end[d];
+      rest.push_back(after);
+    }
+    core.begin[d] = common.begin[d];
+    core.end[d] = common.end[d];
+  }
+  return rest;
+}
+
+std::vector<Region> subtract(std::vector<Region> boxes, const Region& hole) {
+  std::vector<Region> rest;
+  for (const Region& box : boxes) {
+    for (Region& piece : subtract(box, hole)) rest.push_back(std::move(piece));
+  }
+  return rest;
+}
+
 namespace {
 
 Region whole(const Graph& graph, ValueId id) { return Region::whole(graph[id].type.shape); }
@@ -93,17 +147,17 @@ class Tracer {
   // Finds nodes that depend on constants alone. They are computed once, when the part's graph is
   // made. Outputs of the part are exempt: the worker must deliver them with every request.
   void find_weights(const std::vector<Piece>& outputs) {
-    std::set<ValueId> made;
+    std::set<ValueId> computed;
     for (PartNode& part : part_.nodes) {
       const Node& node = graph_.nodes()[part.node];
       bool all = !node.inputs.empty() && node.outputs.size() == 1 && !node.op->random;
       for (ValueId id : node.inputs) {
-        part.weights.push_back(id != kNoValue && (graph_[id].constant || made.contains(id)));
+        part.weights.push_back(id != kNoValue && (graph_[id].constant || computed.contains(id)));
         all = all && (id == kNoValue || part.weights.back());
       }
       const auto asked = std::ranges::find(outputs, node.outputs[0], &Piece::value);
       part.is_weight = all && asked == outputs.end();
-      if (part.is_weight) made.insert(node.outputs[0]);
+      if (part.is_weight) computed.insert(node.outputs[0]);
     }
   }
 

@@ -44,12 +44,12 @@ Result<Plan> rescaled(const Plan& plan, const Graph& from, const Graph& to, int 
     for (const Task& task : segment.tasks) {
       Task narrow{task.worker, {}};
       for (const Piece& piece : task.outputs) {
-        const auto found = by_name.find(from[piece.value].name);
-        if (found == by_name.end()) return other_nodes();
-        const Shape &was = from[piece.value].type.shape, &is = to[found->second].type.shape;
+        const auto match = by_name.find(from[piece.value].name);
+        if (match == by_name.end()) return other_nodes();
+        const Shape &was = from[piece.value].type.shape, &is = to[match->second].type.shape;
         if (was.rank() != is.rank()) return other_nodes();
         const Region region = rescaled(piece.region, was, is);
-        if (region.shape().count() > 0) narrow.outputs.push_back({found->second, region});
+        if (region.shape().count() > 0) narrow.outputs.push_back({match->second, region});
       }
       if (!narrow.outputs.empty()) copy.tasks.push_back(std::move(narrow));
     }

@@ -1,4 +1,4 @@
-// A plan carried over to a narrower network: the same nodes, of which some values are shorter.
+// A plan carried over to a narrower network: the same nodes, with some values shorter.
 //
 // A search takes seconds, and networks that differ in their widths alone have plans that are alike.
 // Each box of a value of length n becomes one of length m with its borders at round(border m / n).
@@ -13,7 +13,7 @@ namespace shoal::plan {
 
 // The plan of `from` as one of `to`, which it is verified for. Values are the same by name. Fails
 // with kUnsupported where `to` has other nodes, or the boxes do not give what later segments read;
-// likewise for a protected plan. REQUIRES: the plan is one of `from`, for so many workers.
+// likewise for a protected plan. REQUIRES: the plan is one of `from`, for that number of workers.
 Result<Plan> rescaled(const Plan& plan, const Graph& from, const Graph& to, int workers);
 
 }  // namespace shoal::plan

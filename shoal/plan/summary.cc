@@ -110,10 +110,10 @@ Result<Summary> summarize(const Graph& graph, const SummaryOptions& options) {
   SHOAL_ASSIGN(const LinkPreset link, find_link(options.link));
   // Workers run optimised graphs, so the plan is made for one.
   SHOAL_ASSIGN(const Graph optimized, passes::optimize(graph));
-  SHOAL_ASSIGN(const Comparison made,
+  SHOAL_ASSIGN(const Comparison comparison,
                compare_plans(optimized, uniform_cluster(options.workers, device, link),
                              {.excluded = options.excluded, .survive = options.survive}));
-  return summarize(made);
+  return summarize(comparison);
 }
 
 std::string to_json(const Summary& summary) {

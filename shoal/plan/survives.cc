@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
-#include "shoal/plan/boxes.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/part.h"
 
 namespace shoal::plan {
 namespace {

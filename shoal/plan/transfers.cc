@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-#include "shoal/plan/boxes.h"
+#include "shoal/plan/part.h"
 #include "shoal/plan/plan.h"
 
 namespace shoal::plan {
@@ -87,15 +87,15 @@ class Holders {
                            std::vector<Wanted> wanted, std::vector<Transfer>& transfers) const {
     std::vector<Wanted> rest;
     for (Wanted& box : wanted) {
-      const Region found = intersection(box.region, held.region);
-      if (is_empty(found) || std::ranges::find(box.from, held.worker) != box.from.end()) {
+      const Region common = intersection(box.region, held.region);
+      if (is_empty(common) || std::ranges::find(box.from, held.worker) != box.from.end()) {
         rest.push_back(std::move(box));
         continue;
       }
-      transfers.push_back({segment, held.worker, to, {value, found}});
-      for (Region& left : subtract(box.region, found)) rest.push_back({std::move(left), box.from});
+      transfers.push_back({segment, held.worker, to, {value, common}});
+      for (Region& left : subtract(box.region, common)) rest.push_back({std::move(left), box.from});
       box.from.push_back(held.worker);
-      if (!is_enough(value, box.from)) rest.push_back({found, std::move(box.from)});
+      if (!is_enough(value, box.from)) rest.push_back({common, std::move(box.from)});
     }
     return rest;
   }

@@ -16,7 +16,6 @@
 #include "shoal/plan/coding/protect.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/wire_format.h"
-#include "shoal/plan/search/wire_inputs.h"
 #include "stream_faults.h"
 
 namespace shoal::cluster {

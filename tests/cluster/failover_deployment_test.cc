@@ -12,7 +12,7 @@
 #include "random_plan.h"
 #include "shoal/cluster/net/peers_testing.h"
 #include "shoal/plan/cost/plan_stats.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::cluster {
 namespace {

@@ -6,7 +6,7 @@
 #include "here.h"
 #include "random_plan.h"
 #include "served.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::cluster {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "here.h"
 #include "shoal/plan/cost/plan_stats.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::cluster {
 namespace {

@@ -13,9 +13,9 @@
 #include "shoal/cluster/emulate/faults/lying_device.h"
 #include "shoal/cluster/tasks/deployment.h"
 #include "shoal/model/tensor/compare.h"
+#include "shoal/plan/coding/coded_product.h"
 #include "shoal/plan/coding/protect.h"
-#include "shoal/plan/coding/rounding.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::cluster {
 namespace {

@@ -25,7 +25,7 @@
 #include "shoal/cluster/net/enrol/invitation.h"
 #include "shoal/cluster/net/tls/certificate.h"
 #include "shoal/cluster/profiling/profile_store.h"
-#include "shoal/engine/cpu/packed_cache.h"
+#include "shoal/engine/cpu/packed_weights.h"
 #include "shoal/engine/inputs/image.h"
 #include "shoal/engine/inputs/npy.h"
 #include "shoal/engine/inputs/presets.h"

@@ -5,8 +5,7 @@
 #include <span>
 
 #include "shoal/engine/cpu/cpu.h"
-#include "shoal/engine/session/session.h"
-#include "shoal/model/onnx/program/onnx_model.h"
+#include "shoal/engine/session/model.h"
 
 namespace {
 
@@ -34,10 +33,10 @@ class SmallGraphs : public Device {
 
 Result<Session::Tensors> make_inputs(const Session& session) {
   Session::Tensors inputs;
-  for (const InputInfo& info : session.inputs()) {
-    TensorType type{info.dtype, {}};
-    if (info.dims.size() > Shape::kMaxRank) return invalid("rank");
-    for (int64_t d : info.dims) type.shape.push_back(d < 0 ? 2 : d);
+  for (const TensorInfo& info : session.inputs()) {
+    TensorType type{*info.dtype, {}};
+    if (info.sizes().size() > Shape::kMaxRank) return invalid("rank");
+    for (int64_t d : info.sizes()) type.shape.push_back(d < 0 ? 2 : d);
     SHOAL_TRY(check(type));
     if (type.bytes() > 1 << 16) return invalid("large");
     Tensor tensor(type);
@@ -51,8 +50,8 @@ Result<Session::Tensors> make_inputs(const Session& session) {
   return inputs;
 }
 
-void run_on(const std::shared_ptr<const onnx::Model>& model, Device& device) {
-  auto session = Session::open(model, device);
+void run_on(const Model& model, Device& device) {
+  auto session = model.session(device);
   if (!session.ok()) return;
   auto inputs = make_inputs(*session);
   if (inputs.ok()) (void)session->run(*inputs).ok();
@@ -62,7 +61,7 @@ void run_on(const std::shared_ptr<const onnx::Model>& model, Device& device) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static SmallGraphs cpu(make_cpu_device({.threads = 1})), reference(make_reference_device());
-  auto model = onnx::Model::parse(nullptr, std::as_bytes(std::span(data, size)));
+  auto model = parse_model(nullptr, std::as_bytes(std::span(data, size)));
   if (!model.ok()) return 0;
   run_on(*model, cpu);
   run_on(*model, reference);

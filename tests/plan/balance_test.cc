@@ -10,7 +10,7 @@
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/stream/round_robin.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::plan {
 namespace {

@@ -10,7 +10,6 @@
 #include "run_here.h"
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/hierarchy/teams.h"
 
 namespace shoal::plan {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "random_plan.h"
 #include "shoal/plan/search/candidates.h"
-#include "shoal/plan/search/local_search.h"
 #include "shoal/plan/search/planner.h"
+#include "shoal/plan/search/segment_search.h"
 
 namespace shoal::plan {
 namespace {

@@ -9,7 +9,7 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/zoo/zoo.h"
-#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/coding/products.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/planner.h"

@@ -11,7 +11,7 @@
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/tensor/compare.h"
-#include "shoal/plan/coding/rounding.h"
+#include "shoal/plan/coding/coded_product.h"
 #include "shoal/plan/survives.h"
 
 namespace shoal::plan {

@@ -8,7 +8,7 @@
 
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/tensor/compare.h"
-#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/coding/products.h"
 
 namespace shoal::plan {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/zoo/zoo.h"
-#include "shoal/plan/boxes.h"
 #include "shoal/plan/coding/erasure.h"
+#include "shoal/plan/part.h"
 
 namespace shoal::plan {
 namespace {

@@ -15,8 +15,7 @@
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/search/cuts.h"
-#include "shoal/plan/stream/round_robin.h"
+#include "shoal/plan/search/choices.h"
 #include "shoal/plan/stream/stages.h"
 
 namespace shoal::plan {

@@ -1,9 +1,8 @@
-#include "shoal/plan/search/subset.h"
-
 #include <gtest/gtest.h>
 
 #include "random_plan.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::plan {
 namespace {

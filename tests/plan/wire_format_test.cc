@@ -14,7 +14,6 @@
 #include "shoal/model/zoo/zoo.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/planner.h"
-#include "shoal/plan/search/wire_inputs.h"
 
 namespace shoal::plan {
 namespace {

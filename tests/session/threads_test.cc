@@ -5,9 +5,7 @@
 
 #include "shoal/base/math/random.h"
 #include "shoal/engine/cpu/cpu.h"
-#include "shoal/engine/session/session.h"
-#include "shoal/model/onnx/program/onnx_model.h"
-#include "shoal/model/zoo/embedded.h"
+#include "shoal/engine/session/model.h"
 #include "shoal/model/zoo/zoo.h"
 
 namespace shoal {
@@ -16,9 +14,7 @@ namespace {
 using Tensors = Session::Tensors;
 
 Session open_digits(Device& device, SessionOptions options = {}) {
-  auto model = onnx::Model::parse(nullptr, zoo::digits_model());
-  SHOAL_CHECK(model.ok());
-  auto session = Session::open(*model, device, options);
+  auto session = Session::open(std::string(kDigitsModel), device, options);
   SHOAL_CHECK(session.ok());
   return *std::move(session);
 }
@@ -57,8 +53,8 @@ std::vector<Tensors> answers_alone(Session& session, const std::vector<Tensors>&
 std::vector<Tensors> random_inputs(const Session& session, size_t count) {
   std::vector<Tensors> inputs(count);
   for (size_t i = 0; i < count; ++i) {
-    for (const InputInfo& input : session.inputs()) {
-      Tensor tensor({input.dtype, Shape(std::span<const int64_t>(input.dims))});
+    for (const TensorInfo& input : session.inputs()) {
+      Tensor tensor({*input.dtype, Shape(input.sizes())});
       fill_uniform(tensor.data<float>(), RandomStream(1, i), -1, 1);
       inputs[i][input.name] = tensor;
     }

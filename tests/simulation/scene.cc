@@ -2,7 +2,7 @@
 
 #include "shoal/cluster/chaos/small_model.h"
 #include "shoal/model/tensor/compare.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::simulation {
 namespace {

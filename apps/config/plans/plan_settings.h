@@ -10,7 +10,7 @@
 #include "shoal/base/status.h"
 #include "shoal/base/text/setting.h"
 #include "shoal/plan/comparison/comparison.h"
-#include "shoal/plan/stream/stream_comparison.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::config {
 

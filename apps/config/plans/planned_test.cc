@@ -4,7 +4,7 @@
 
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/zoo/zoo.h"
-#include "shoal/plan/comparison/explanation.h"
+#include "shoal/plan/comparison/conclusion.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::config {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <future>
 
-#include "shoal/plan/stream/round_robin.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::cluster {
 

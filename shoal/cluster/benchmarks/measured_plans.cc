@@ -8,7 +8,7 @@
 #include "shoal/base/text/number_text.h"
 #include "shoal/cluster/benchmarks/measured_stream.h"
 #include "shoal/cluster/benchmarks/plan_race.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::emulate {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "shoal/cluster/emulate/workers/cluster_access.h"
 #include "shoal/plan/comparison/conclusion.h"
-#include "shoal/plan/stream/stream_comparison.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::emulate {
 

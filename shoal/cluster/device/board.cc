@@ -7,7 +7,7 @@
 #include "shoal/base/threads/notification.h"
 #include "shoal/cluster/net/channel/loopback.h"
 #include "shoal/cluster/worker/worker.h"
-#include "shoal/engine/device/watched.h"
+#include "shoal/engine/device/wrapped.h"
 
 namespace shoal::cluster {
 namespace {

@@ -10,7 +10,7 @@
 #include "shoal/cluster/coordinator/runtime/failover_deployment.h"
 #include "shoal/engine/devices/devices.h"
 #include "shoal/model/graph/text.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 #include "shoal/plan/stream/stream.h"
 
 namespace shoal::cluster {

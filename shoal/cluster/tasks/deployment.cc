@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "shoal/cluster/messages/catch_exhaustion.h"
-#include "shoal/plan/boxes.h"
+#include "shoal/plan/part.h"
 
 namespace shoal::cluster {
 namespace {

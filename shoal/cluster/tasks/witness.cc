@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "messages.pb.h"
-#include "shoal/plan/boxes.h"
+#include "shoal/plan/part.h"
 
 namespace shoal::cluster {
 

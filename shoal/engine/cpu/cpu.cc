@@ -7,13 +7,12 @@
 
 #include "shoal/base/machine/machine.h"
 #include "shoal/base/timing/contest.h"
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
-#include "shoal/engine/cpu/elementwise/elementwise_chain.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/engine/cpu/executable.h"
 #include "shoal/engine/cpu/instruction_set.h"
-#include "shoal/engine/cpu/lower/lower.h"
-#include "shoal/engine/cpu/packed_cache.h"
-#include "shoal/engine/cpu/trial.h"
+#include "shoal/engine/cpu/lower/lowering.h"
+#include "shoal/engine/cpu/packed_weights.h"
 #include "shoal/engine/cpu/tune.h"
 #include "shoal/engine/device/memory_plan.h"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "shoal/base/threads/thread_pool.h"
 #include "shoal/engine/cpu/cpu.h"
+#include "shoal/engine/cpu/rectangle.h"
 #include "shoal/model/graph/graph.h"
 
 namespace shoal::cpu {
@@ -81,5 +83,17 @@ std::unique_ptr<Kernel> make_reference_kernel(const KernelSpec& spec);
 #define SHOAL_KERNELS(family) std::vector<Provider> family##_kernels();
 #include "shoal/engine/cpu/list.inc"
 #undef SHOAL_KERNELS
+
+// RectangleKernel: a kernel that can leave out parts of its output.
+class RectangleKernel : public Kernel {
+ public:
+  // Rows and columns of the output that are computed together.
+  virtual int64_t granule() const { return 1; }
+  // Computes only the pixels in these rectangles of output 0; the others stay as they are. Every
+  // bit is as run() gives it where rectangles begin and end at multiples of granule() or at the end
+  // of the plane; elsewhere pixels may be rounded differently. A rectangle takes as long as if its
+  // sides were multiples of granule(). REQUIRES: rectangles are disjoint and not empty.
+  virtual void run_in(const KernelArgs& args, std::span<const Rectangle> where) const = 0;
+};
 
 }  // namespace shoal::cpu

@@ -1,5 +1,3 @@
-#include "shoal/engine/cpu/packed_cache.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/engine/cpu/cpu_testing.h"
 #include "shoal/engine/cpu/instruction_set.h"
+#include "shoal/engine/cpu/packed_weights.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"
 

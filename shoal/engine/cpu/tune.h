@@ -1,6 +1,7 @@
 // Autotuning: chooses the fastest of the kernels that can compute a node by running them.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -15,6 +16,32 @@
 #include "shoal/engine/device/device.h"
 
 namespace shoal::cpu {
+
+// Trial: made-up tensors for a node, and the times that kernels take with them.
+
+// A tensor to time kernels with. Times do not depend on elements, as long as those are neither all
+// zero nor denormal.
+Tensor made_up(const TensorType& type);
+
+// Not thread-safe.
+class Trial {
+ public:
+  // Touches `others` before each run, as the other nodes of the network touch their memory between
+  // two runs of this one. REQUIRES: others is not empty; it outlives the trial.
+  Trial(const KernelSpec& spec, std::span<uint8_t> others);
+
+  // The time of one run.
+  double microseconds(const Kernel& kernel, ThreadPool& pool);
+
+ private:
+  void prepare_caches();
+
+  ThreadPool& all_;
+  std::vector<Tensor> inputs_, outputs_;
+  std::vector<bool> is_constant_;
+  std::vector<std::byte> scratch_;
+  std::span<uint8_t> others_;
+};
 
 // The kernel chosen for a node, and the threads it runs on: those of the device, or the caller
 // alone where a node is too short to be shared. The pool outlives the kernel.
@@ -33,7 +60,7 @@ class Tuner {
   Tuner(const CpuOptions& options, std::filesystem::path file);  // empty path: no file
 
   const CpuOptions& options() const { return options_; }
-  // The kernels of a network are chosen next. A run of it touches so many bytes: weights and what
+  // The kernels of a network are chosen next. A run of it touches `touched` bytes: weights and what
   // nodes write.
   void begin(int64_t touched);
   // Never fails: the reference kernel fits every node.

@@ -6,10 +6,9 @@
 #include <iterator>
 
 #include "shoal/base/files/temporary_folder.h"
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/executable.h"
-#include "shoal/engine/cpu/lower/lower.h"
-#include "shoal/engine/cpu/trial.h"
+#include "shoal/engine/cpu/lower/lowering.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

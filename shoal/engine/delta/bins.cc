@@ -1,7 +1,7 @@
-#include "shoal/engine/delta/bins.h"
-
 #include <algorithm>
 #include <cstddef>
+
+#include "shoal/engine/delta/block_histograms.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/delta/bins.cc"

@@ -6,7 +6,6 @@
 
 #include "shoal/base/round_up.h"
 #include "shoal/base/status.h"
-#include "shoal/engine/delta/bins.h"
 
 namespace shoal::delta {
 namespace {

@@ -12,13 +12,28 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
+#include "shoal/engine/delta/changes.h"
 #include "shoal/engine/delta/delta_device.h"
-#include "shoal/engine/delta/tile_mask.h"
 #include "shoal/model/tensor/tensor.h"
 
 namespace shoal::delta {
+
+// Bins of histograms, by vectors.
+
+// Bins of one width, from `low` on. What lies outside is in the first or in the last one.
+struct Bins {
+  float low = 0, scale = 1;  // the inverse of the width
+  int64_t count = 1;         // at most 256
+};
+
+// The bin of each element; a NaN falls into the first. REQUIRES: both have the same size.
+void bins_of(std::span<const float> elements, const Bins& bins, std::span<uint8_t> to);
+
+// Adds how many of `from` are in each bin. REQUIRES: all are below counts.size().
+void count_bins(std::span<const uint8_t> from, std::span<uint32_t> counts);
 
 // Of the blocks of images of one shape. A value.
 class BlockHistograms {
@@ -53,7 +68,7 @@ class BlockHistograms {
   Block now_;
 };
 
-// The grid of an image of this shape with so many blocks along each side.
+// The grid of an image of this shape with `side` blocks along each side.
 Grid blocks_of(const Shape& shape, int64_t side);
 
 // d of the head of this file, or where it is more than enough, something else that is. REQUIRES:

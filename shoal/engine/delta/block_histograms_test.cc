@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "shoal/engine/delta/bins.h"
 #include "shoal/engine/delta/delta_testing.h"
 
 namespace shoal::delta {

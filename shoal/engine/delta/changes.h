@@ -12,10 +12,78 @@
 #include <vector>
 
 #include "shoal/engine/cpu/rectangle.h"
-#include "shoal/engine/delta/reach.h"
-#include "shoal/engine/delta/tile_mask.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/model/ops/window.h"
+#include "shoal/model/tensor/tensor.h"
 
 namespace shoal::delta {
+
+// TileMask: which tiles of a plane have changed.
+//
+// The plane of a value is its axes 2 and 3: rows and columns of [n, c, h, w] and of the blocked
+// layout [n, c / b, h, w, b]. A value of fewer axes is one pixel, which changes as a whole.
+
+// A plane that is cut into tiles; those at its end may be smaller.
+struct Grid {
+  int64_t height = 1, width = 1;            // pixels
+  int64_t tile_height = 1, tile_width = 1;  // pixels
+
+  int64_t rows() const { return (height + tile_height - 1) / tile_height; }
+  int64_t columns() const { return (width + tile_width - 1) / tile_width; }
+  int64_t pixels() const { return height * width; }
+  // The pixels of a tile.
+  cpu::Rectangle tile(int64_t row, int64_t column) const;
+
+  friend bool operator==(const Grid&, const Grid&) = default;
+};
+
+// The plane of a value as one tile per pixel.
+Grid plane_of(const Shape& shape);
+
+// The same as tiles of a multiple of `granule` rows and columns, of at most `most` unless a granule
+// is more. Tiles of small planes are small: late layers have few pixels and many channels.
+Grid tiles_of(const Shape& shape, int64_t most, int64_t granule);
+
+// A value.
+class TileMask {
+ public:
+  explicit TileMask(const Grid& grid = {});
+
+  const Grid& grid() const { return grid_; }
+  bool at(int64_t row, int64_t column) const { return set_[index(row, column)] != 0; }
+  void set(int64_t row, int64_t column, bool on = true) { set_[index(row, column)] = on ? 1 : 0; }
+  void fill(bool on);
+
+  bool any() const;
+  int64_t pixels() const;  // in tiles that are set
+  double share() const {
+    return static_cast<double>(pixels()) / static_cast<double>(grid_.pixels());
+  }
+  // All tiles that are set, in as few disjoint rectangles as a scan by rows finds.
+  std::vector<cpu::Rectangle> rectangles() const;
+
+ private:
+  size_t index(int64_t row, int64_t column) const {
+    return static_cast<size_t>(row * grid_.columns() + column);
+  }
+
+  Grid grid_;
+  std::vector<uint8_t> set_;  // by rows
+};
+
+// Reach: which pixels of a node's output read a pixel of its inputs, as the operator's record says
+// (Operator::split). What has changed in an output follows from what has changed in the inputs:
+//   changed(pixel) = OR over all inputs, and over the pixels of each that it reads
+// This is DeepMon's rule [Huynh 2017]; padding never changes. Pixels read rows and columns
+// independently of each other, so that both are looked up by themselves.
+// Of one input: a pixel in row r and column c of it is read by rows[r] x columns[c] of the output
+// at most. Both are empty for an input that never changes.
+struct Reach {
+  std::vector<ops::Range> rows, columns;
+};
+
+// One per input of the node. What an operator that cannot be split reads is everything.
+std::vector<Reach> reach_of(const Graph& graph, const Node& node);
 
 // A value.
 class Changes {
@@ -77,5 +145,22 @@ int64_t pixels_of(std::span<const cpu::Rectangle> rectangles);
 
 // Adds to `output` the pixels that read one of these of an input.
 void spread(std::span<const cpu::Rectangle> input, const Reach& reach, Changes& output);
+
+// Pixels of a value, for copying and comparing: lines of a plane are contiguous, and there is one
+// plane for each image and each channel or block of channels.
+
+// Whether an element of the rectangle differs by more than `most`, or is not a number. Elements
+// that are not floats differ if their bytes do. REQUIRES: both have the same type.
+bool differs(const Tensor& a, const Tensor& b, const cpu::Rectangle& where, float most);
+
+// The smallest rectangle of these pixels outside of which nothing differs; empty: nothing does.
+cpu::Rectangle difference(const Tensor& a, const Tensor& b, const cpu::Rectangle& where,
+                          float most);
+
+// Copies the rectangle. REQUIRES: both have the same type.
+void copy_pixels(const Tensor& from, const cpu::Rectangle& where, Tensor& to);
+
+// The square root of the mean square of all floats; 0 for other elements.
+float root_mean_square(const Tensor& tensor);
 
 }  // namespace shoal::delta

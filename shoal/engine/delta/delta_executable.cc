@@ -1,6 +1,6 @@
 // A run compares its inputs with those kept and goes through the nodes in order. A node none of
 // whose inputs changed is skipped. Of a node whose kernel can compute rectangles, those are
-// computed that cover the pixels that read a changed one (reach.h, changes.h); other kernels
+// computed that cover the pixels that read a changed one (changes.h, changes.h); other kernels
 // compute their whole output, which is right as well: all that they read is kept.
 //
 // With a threshold, what is computed goes to other memory, and only what differs by more goes from
@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "shoal/base/round_up.h"
-#include "shoal/engine/delta/plane.h"
+#include "shoal/engine/delta/changes.h"
 
 namespace shoal::delta {
 namespace {
@@ -40,7 +40,7 @@ constexpr double kMostAdded = 0.25;
 
 Rectangle whole_of(const Grid& grid) { return {{0, grid.height}, {0, grid.width}}; }
 
-// What kernels compute of these rectangles, in squares of so many pixels.
+// What kernels compute of these rectangles, in squares of `granule` pixels.
 int64_t granules_of(const Rectangle& one, int64_t granule) {
   return ceil_div(one.rows.count(), granule) * ceil_div(one.columns.count(), granule);
 }

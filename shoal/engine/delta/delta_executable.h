@@ -11,14 +11,12 @@
 #include <vector>
 
 #include "shoal/engine/cpu/executable.h"
-#include "shoal/engine/cpu/frame.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/delta/block_histograms.h"
 #include "shoal/engine/delta/changes.h"
 #include "shoal/engine/delta/delta_device.h"
 #include "shoal/engine/delta/kept_values.h"
 #include "shoal/engine/delta/policy.h"
-#include "shoal/engine/delta/reach.h"
 
 namespace shoal {
 

@@ -12,11 +12,11 @@
 
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/engine/cpu/executable.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/kernel.h"
+#include "shoal/engine/delta/changes.h"
 #include "shoal/engine/delta/delta_device.h"
 #include "shoal/engine/delta/delta_testing.h"
 #include "shoal/engine/delta/policy.h"
-#include "shoal/engine/delta/tile_mask.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal {

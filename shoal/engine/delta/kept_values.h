@@ -8,7 +8,6 @@
 
 #include "shoal/base/status.h"
 #include "shoal/engine/cpu/executable.h"
-#include "shoal/engine/cpu/frame.h"
 #include "shoal/model/graph/graph.h"
 #include "shoal/model/tensor/tensor.h"
 

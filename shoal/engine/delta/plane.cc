@@ -1,10 +1,8 @@
-#include "shoal/engine/delta/plane.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "shoal/engine/delta/tile_mask.h"
+#include "shoal/engine/delta/changes.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/delta/plane.cc"

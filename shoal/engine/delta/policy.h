@@ -27,7 +27,8 @@ class Policy {
   // layers lose earlier, which only a clock tells.
   static constexpr double kMostShare = 0.85;
   static constexpr size_t kLosses = 3;  // in a row, after which tiles are given up
-  // They are tried again after so many whole frames; each time that they lose, after twice as many.
+  // They are tried again after this number of whole frames; each time that they lose, after twice
+  // as many.
   static constexpr size_t kLeastWait = 8, kMostWait = 128;
 
   const double most_changed_;

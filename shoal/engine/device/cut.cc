@@ -80,16 +80,16 @@ std::vector<GraphPart> cut_graph(const Graph& graph, const std::vector<size_t>& 
 }
 
 Result<Graph> graph_of_part(const Graph& graph, const GraphPart& part) {
-  Graph made;
+  Graph joined;
   std::unordered_map<int32_t, ValueId> ids;
   for (ValueId id : part.reads) {
-    ids[static_cast<int32_t>(id)] = made.add_input(graph[id].name, graph[id].type);
+    ids[static_cast<int32_t>(id)] = joined.add_input(graph[id].name, graph[id].type);
   }
   const auto in_part = [&](ValueId id) -> ValueId {
     if (id == kNoValue) return kNoValue;
-    const auto found = ids.find(static_cast<int32_t>(id));
-    if (found != ids.end()) return found->second;
-    const ValueId constant = made.add_constant(graph[id].name, *graph[id].constant);
+    const auto match = ids.find(static_cast<int32_t>(id));
+    if (match != ids.end()) return match->second;
+    const ValueId constant = joined.add_constant(graph[id].name, *graph[id].constant);
     return ids[static_cast<int32_t>(id)] = constant;
   };
   for (size_t n : part.nodes) {
@@ -99,13 +99,13 @@ Result<Graph> graph_of_part(const Graph& graph, const GraphPart& part) {
     for (ValueId id : node.inputs) inputs.push_back(in_part(id));
     for (ValueId id : node.outputs) names.push_back(graph[id].name);
     SHOAL_ASSIGN(const std::vector<ValueId> outputs,
-                 made.add_node(*node.op, std::move(inputs), node.attributes, names, node.name));
+                 joined.add_node(*node.op, std::move(inputs), node.attributes, names, node.name));
     for (size_t i = 0; i < outputs.size(); ++i) {
       ids[static_cast<int32_t>(node.outputs[i])] = outputs[i];
     }
   }
-  for (ValueId id : part.gives) made.mark_output(ids.at(static_cast<int32_t>(id)));
-  return made;
+  for (ValueId id : part.gives) joined.mark_output(ids.at(static_cast<int32_t>(id)));
+  return joined;
 }
 
 }  // namespace shoal

@@ -216,9 +216,9 @@ class HybridExecutable final : public Executable {
 
   // An output that is a constant, an input or an output before is not: it needs memory of its own.
   void find_own() {
-    std::set<ValueId> given(whole_.inputs().begin(), whole_.inputs().end());
+    std::set<ValueId> known(whole_.inputs().begin(), whole_.inputs().end());
     for (ValueId id : whole_.outputs()) {
-      is_own_.push_back(!whole_[id].constant && given.insert(id).second);
+      is_own_.push_back(!whole_[id].constant && known.insert(id).second);
     }
   }
 

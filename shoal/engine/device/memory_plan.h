@@ -23,7 +23,7 @@ struct MemoryLayout {
 
 inline constexpr int64_t kHostAlignment = 64;  // a cache line, and the widest vector register
 
-// Offsets such that no two that live in the same step overlap. Tries several orders and keeps the
+// Offsets at which no two lifetimes of the same step overlap. Tries several orders and keeps the
 // best; on very wide graphs only the one that takes n log n. REQUIRES: alignment > 0.
 MemoryLayout lay_out(std::span<const Lifetime> lifetimes, int64_t alignment = kHostAlignment);
 

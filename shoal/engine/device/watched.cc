@@ -1,5 +1,3 @@
-#include "shoal/engine/device/watched.h"
-
 #include "shoal/engine/device/wrapped.h"
 
 namespace shoal {

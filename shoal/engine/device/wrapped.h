@@ -1,6 +1,7 @@
 // Devices that do what another one does, and something besides: what they leave as it is.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "shoal/engine/device/device.h"
@@ -45,5 +46,12 @@ class WrappedDevice : public Device {
   const std::unique_ptr<Device> owned_;  // null: another one's
   Device& inner_;
 };
+
+// A device that says when it is gone.
+
+// Calls `gone` with the failure where a run fails with kUnavailable: on the thread of the run, and
+// for each such run. `gone` must not wait for the run.
+std::unique_ptr<Device> make_watched_device(std::unique_ptr<Device> device,
+                                            std::function<void(const Status& why)> gone);
 
 }  // namespace shoal

@@ -22,9 +22,9 @@
 namespace shoal {
 namespace {
 
-// Whether an image of this size may be in a file of so many bytes. A few bytes may claim gigabytes
-// of one colour, so that beyond 32 megapixels, which take 100 MB, the size of the file counts:
-// photographs have less than ten pixels a byte, drawings less than a hundred.
+// Whether an image of this size may be in a file of this number of bytes. A few bytes may claim
+// gigabytes of one colour, so that beyond 32 megapixels, which take 100 MB, the size of the file
+// counts: photographs have less than ten pixels a byte, drawings less than a hundred.
 bool is_plausible(size_t width, size_t height, size_t bytes) {
   constexpr size_t kMaxSide = 1 << 15, kAnyway = 1 << 25, kPixelsPerByte = 256;
   if (width > kMaxSide || height > kMaxSide) return false;

@@ -9,8 +9,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "shoal/base/status.h"
+#include "shoal/engine/gpu/device/library.h"
 
 namespace shoal::opencl {
 
@@ -27,5 +29,23 @@ Result<std::shared_ptr<const Api>> open_api();
 // The failure of a call: kExhausted where memory ran out, kUnavailable where the device is gone,
 // kInternal otherwise. OK for CL_SUCCESS.
 Status status_of(cl_int error, std::string_view what);
+
+// Owners of OpenCL's objects, which are released through the table they came from.
+template <auto release>
+struct Releaser {
+  Releaser() = default;
+  Releaser(std::shared_ptr<const Api> table) : api(std::move(table)) {}
+  void operator()(auto object) const { static_cast<void>(((*api).*release)(object)); }
+
+  std::shared_ptr<const Api> api;
+};
+template <class T, auto release>
+using Handle = gpu::Handle<T, Releaser<release>>;
+using ContextHandle = Handle<cl_context, &Api::clReleaseContext>;
+using QueueHandle = Handle<cl_command_queue, &Api::clReleaseCommandQueue>;
+using BufferHandle = Handle<cl_mem, &Api::clReleaseMemObject>;
+using ProgramHandle = Handle<cl_program, &Api::clReleaseProgram>;
+using KernelHandle = Handle<cl_kernel, &Api::clReleaseKernel>;
+using EventHandle = Handle<cl_event, &Api::clReleaseEvent>;
 
 }  // namespace shoal::opencl

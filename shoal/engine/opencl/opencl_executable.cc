@@ -4,7 +4,7 @@
 #include <map>
 
 namespace shoal::opencl {
-// The commands of a traced run, by node; nothing where there is no trace.
+// The commands of a traced run, by node; none without a trace.
 class ClExecutable::Times {
  public:
   Times(const Context& context, Trace* trace) : context_(context), trace_(trace) {}

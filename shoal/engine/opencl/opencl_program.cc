@@ -5,7 +5,7 @@
 #include "shoal/base/machine/machine.h"
 #include "shoal/base/text/printable.h"
 #include "shoal/base/threads/thread_pool.h"
-#include "shoal/engine/gpu/device/program_file.h"
+#include "shoal/engine/gpu/device/device_cache.h"
 #include "shoal/engine/opencl/opencl_context.h"
 
 namespace shoal::opencl {

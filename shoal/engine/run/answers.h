@@ -1,10 +1,13 @@
 // What a model answered, for scripts and for people.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "shoal/base/status.h"
 #include "shoal/base/text/facts.h"
+#include "shoal/base/text/json.h"
 #include "shoal/engine/session/session.h"
 
 namespace shoal::fit {
@@ -29,5 +32,27 @@ std::vector<Facts> element_rows(const Session::Tensors& outputs, const AnswerVie
 
 // The first elements of a tensor.
 std::string summary_of(const Tensor& tensor);
+
+// A smaller model that answers on this device where the workers of a cluster cannot.
+
+// What was being done when it failed: reaching the device, opening the model on it, running it.
+enum class RunStep : uint8_t { kReach, kOpen, kRun };
+
+// Whether too few workers are left for the model, or none that can be reached: what a smaller one
+// is for. What is not found when a model is opened is its file, which is no matter of workers.
+bool calls_for_fallback(RunStep step, const Status& why);
+
+struct Answer {
+  Session::Tensors outputs;
+  std::string degraded = {};  // which model answered instead, and why; empty: the one asked for
+};
+
+// The answer of the fallback, whose name is `model`, after the failure `why`. Fails as the session
+// does.
+Result<Answer> answer_instead(Session& fallback, const Session::Tensors& inputs,
+                              const std::string& model, const Status& why);
+
+// Its outputs, and under "degraded" why it is another model's.
+Json to_json(const Answer& answer, const AnswerView& view);
 
 }  // namespace shoal::fit

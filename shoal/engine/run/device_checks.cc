@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shoal/engine/run/builtin_samples.h"
+#include "shoal/engine/run/run_files.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/model/zoo/embedded.h"
 

@@ -1,7 +1,6 @@
-#include "shoal/engine/run/fallback_answer.h"
-
 #include <gtest/gtest.h>
 
+#include "shoal/engine/run/answers.h"
 #include "shoal/engine/session/model.h"
 
 namespace shoal::fit {

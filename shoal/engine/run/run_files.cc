@@ -4,13 +4,39 @@
 #include <fstream>
 
 #include "shoal/base/files/atomic_file.h"
+#include "shoal/engine/inputs/image.h"
 #include "shoal/engine/inputs/input_files.h"
 #include "shoal/engine/inputs/npy.h"
+#include "shoal/model/zoo/embedded.h"
 
 namespace shoal::fit {
 
+Result<std::vector<ClassifiedSample>> classify_samples(Session& session) {
+  const TensorInfo input = session.inputs()[0];
+  std::vector<ClassifiedSample> classified;
+  for (const zoo::Sample& sample : zoo::digits_samples()) {
+    SHOAL_ASSIGN(const Tensor image, parse_image(sample.png));
+    SHOAL_ASSIGN(const Tensor x, image_for_input(image, input.sizes(), {}));
+    SHOAL_ASSIGN(const auto outputs, session.run({{input.name, x}}));
+    const auto scores = outputs.begin()->second.data<float>();
+    classified.push_back({sample.name, top_classes(scores, 1).at(0)});
+  }
+  return classified;
+}
+
+std::vector<Facts> rows_of(const std::vector<ClassifiedSample>& samples) {
+  std::vector<Facts> rows;
+  for (const auto& [name, best] : samples) {
+    rows.push_back({{"image", std::string(name), "image"},
+                    {"digit", best.index, "digit"},
+                    {"share", static_cast<float>(best.probability), "share",
+                     fixed(100.0 * best.probability, 1) + " %"}});
+  }
+  return rows;
+}
+
 Result<Session::Tensors> read_inputs(std::span<const std::string> texts,
-                                     std::span<const InputInfo> inputs, const Preprocess& how) {
+                                     std::span<const TensorInfo> inputs, const Preprocess& how) {
   Session::Tensors tensors;
   size_t next = 0;  // the input a file without a name goes to
   for (const std::string& text : texts) {
@@ -20,10 +46,10 @@ Result<Session::Tensors> read_inputs(std::span<const std::string> texts,
       return invalid("more inputs than the model has: " + text);
     }
     const std::string name = is_named ? text.substr(0, equals) : inputs[next++].name;
-    const auto info = std::ranges::find(inputs, name, &InputInfo::name);
+    const auto info = std::ranges::find(inputs, name, &TensorInfo::name);
     if (info == inputs.end()) return invalid("the model has no input " + name);
     SHOAL_ASSIGN(tensors[name], read_input_file(is_named ? text.substr(equals + 1) : text,
-                                                info->dtype, info->dims, how));
+                                                *info->dtype, info->sizes(), how));
   }
   return tensors;
 }

@@ -6,7 +6,6 @@
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/temporary_folder.h"
 #include "shoal/engine/inputs/npy.h"
-#include "shoal/engine/run/builtin_samples.h"
 #include "shoal/engine/session/model.h"
 
 namespace shoal::fit {
@@ -25,8 +24,10 @@ class RunFiles : public ::testing::Test {
   }
 
   const TemporaryFolder folder_ = *TemporaryFolder::make();
-  const std::vector<InputInfo> inputs_ = {
-      {"a", DType::kF32, {2}}, {"b=c", DType::kF32, {2}}, {"d", DType::kF32, {2}}};
+  static TensorInfo input(const char* name) {
+    return {.name = name, .dtype = DType::kF32, .dims = std::vector<int64_t>{2}};
+  }
+  const std::vector<TensorInfo> inputs_ = {input("a"), input("b=c"), input("d")};
 };
 
 TEST_F(RunFiles, GoToTheInputTheyNameOrToTheNext) {

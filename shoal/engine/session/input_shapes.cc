@@ -31,15 +31,15 @@ Result<Shape> parse_shape(std::string_view dims, const std::string& text) {
   return shape;
 }
 
-Result<TensorType> type_of(const InputInfo& input, const InputShapes& shapes) {
-  TensorType type{input.dtype, {}};
+Result<TensorType> type_of(const TensorInfo& input, const InputShapes& shapes) {
+  TensorType type{*input.dtype, {}};
   if (const auto given = shapes.find(input.name); given != shapes.end()) {
     type.shape = given->second;
   } else {
-    if (input.dims.size() > Shape::kMaxRank) {
+    if (input.sizes().size() > Shape::kMaxRank) {
       return invalid("input " + input.name + " has too many dimensions");
     }
-    for (int64_t dim : input.dims) type.shape.push_back(dim < 0 ? 1 : dim);
+    for (int64_t dim : input.sizes()) type.shape.push_back(dim < 0 ? 1 : dim);
   }
   SHOAL_TRY(check(type));
   return type;
@@ -63,7 +63,7 @@ Result<InputShapes> parse_input_shapes(std::span<const std::string> texts) {
 Result<Session::Tensors> random_inputs(const Session& session, const InputShapes& shapes) {
   std::mt19937 rng(1);
   Session::Tensors inputs;
-  for (const InputInfo& input : session.inputs()) {
+  for (const TensorInfo& input : session.inputs()) {
     if (input.optional && !shapes.contains(input.name)) continue;
     SHOAL_ASSIGN(const TensorType type, type_of(input, shapes));
     inputs[input.name] = random_tensor(type, rng);

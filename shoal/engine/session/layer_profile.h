@@ -35,7 +35,7 @@ struct LayerProfile {
 
   int64_t macs() const;
   double total_ms() const;
-  double slowest_ms(size_t count) const;  // of so many layers together
+  double slowest_ms(size_t count) const;  // of the slowest `count` layers together
   int most_threads() const;               // of a layer; 1 at least
   std::map<std::string, double> ms_by_kernel() const;
 };

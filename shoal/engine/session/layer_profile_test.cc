@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shoal/engine/session/model.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/onnx/program/encode_testing.h"
 #include "shoal/model/ops/ops.h"
@@ -126,17 +127,19 @@ TEST(LayerProfile, HasTheEventsOfTheLastRun) {
 TEST(LayerProfile, PutsStagesOneAfterTheOther) {
   using namespace onnx::testing;
   TimedDevice device;
-  auto model = parse(model_of(graph({{onnx::testing::kInput, value_info("x", kFloat, {"4"})},
-                                     {onnx::testing::kInput, value_info("z", kFloat, {"4"})},
-                                     {kNode, node("Relu", {"x"}, {"r"})},
-                                     {kNode, node("NonZero", {"r"}, {"n"})},
-                                     {kNode, node("Transpose", {"n"}, {"t"})},
-                                     {kNode, node("GatherND", {"z", "t"}, {"g"})},
-                                     {kNode, node("Neg", {"g"}, {"y"})},
-                                     {kOutput, value_info("y", kFloat, {"n"})}}))
-                         .bytes());
+  const auto bytes = std::make_shared<const std::string>(
+      model_of(graph({{onnx::testing::kInput, value_info("x", kFloat, {"4"})},
+                      {onnx::testing::kInput, value_info("z", kFloat, {"4"})},
+                      {kNode, node("Relu", {"x"}, {"r"})},
+                      {kNode, node("NonZero", {"r"}, {"n"})},
+                      {kNode, node("Transpose", {"n"}, {"t"})},
+                      {kNode, node("GatherND", {"z", "t"}, {"g"})},
+                      {kNode, node("Neg", {"g"}, {"y"})},
+                      {kOutput, value_info("y", kFloat, {"n"})}}))
+          .bytes());
+  const auto model = parse_model(bytes, std::as_bytes(std::span(*bytes)));
   ASSERT_TRUE(model.ok()) << model.status().message();
-  auto session = Session::open(*std::move(model), device);
+  auto session = model->session(device);
   ASSERT_TRUE(session.ok()) << session.status().message();
   const Tensor x = Tensor::of<float>({4}, {1, 0, 2, 0});
   const auto profile = profile_layers(*session, {{"x", x}, {"z", x}}, 1);

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,14 +43,6 @@ struct LoadedGraph {
   std::vector<std::string> outputs;
 };
 
-// An input or an output as a model declares it.
-struct TensorInfo {
-  std::string name;
-  std::optional<DType> dtype = {};                // nothing: an output whose type is not declared
-  std::optional<std::vector<int64_t>> dims = {};  // -1: any size; nothing: any rank
-  bool optional = false;                          // an input that the model has a default for
-};
-
 // A model that was found and, if it is a file, parsed. Copies share the file's mapping, which lives
 // as long as any of them or any graph or session made from them. A network of the zoo is built when
 // it is first needed, and once for all copies. Thread-safe.
@@ -75,8 +66,8 @@ class Model {
   Result<std::vector<TensorInfo>> inputs() const;
   Result<std::vector<TensorInfo>> outputs() const;
 
-  // A session on this model, which may outlive it. Fails as Session::open does. REQUIRES: `device`
-  // outlives the session.
+  // A session on this model, which may outlive it: the way on which every model that is not a graph
+  // comes to a device. Fails as Session::open does. REQUIRES: `device` outlives the session.
   Result<Session> session(Device& device, SessionOptions options = {}) const;
 
   // The graph for inputs of these shapes. Inputs that are not named have the declared shape, with 1

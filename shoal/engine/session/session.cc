@@ -8,17 +8,183 @@
 #include "shoal/engine/session/session.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
-#include "shoal/engine/session/signature.h"
+#include "shoal/base/status.h"
+#include "shoal/engine/session/model.h"
 #include "shoal/engine/session/stage.h"
+#include "shoal/model/graph/graph.h"
 #include "shoal/model/onnx/bind/bind.h"
 #include "shoal/model/onnx/program/onnx_model.h"
 #include "shoal/model/passes/passes.h"
+#include "shoal/model/tensor/tensor.h"
 
 namespace shoal {
 namespace {
+
+// Signature: what a model takes and gives, and whether given inputs fit.
+
+// The inputs that a model declares, against the inputs that a request gives. Models of any origin
+// are checked here, so that stages and devices may rely on types.
+
+// Thread-safe: it does not change.
+class Signature {
+ public:
+  explicit Signature(const onnx::Model& model);
+  explicit Signature(const Graph& graph);
+
+  const std::vector<TensorInfo>& inputs() const { return inputs_; }  // the optional ones last
+  const std::vector<std::string>& outputs() const { return outputs_; }
+
+  // Inputs by position. Fails where a name is unknown; does not look at types.
+  Result<std::vector<Tensor>> arrange(const std::map<std::string, Tensor>& tensors) const;
+
+  // OK iff all inputs that the model needs are there and all that are there fit. By position;
+  // undefined tensors are not there.
+  Status accepts(std::span<const Tensor> tensors) const;
+
+  // Types by position for these shapes, and for those that the model declares where none is given.
+  // Nothing for optional inputs. Fails where the model leaves a size open.
+  Result<std::vector<std::optional<TensorType>>> types_for(
+      const std::map<std::string, Shape>& shapes) const;
+
+ private:
+  void number_inputs();
+  Result<size_t> find(const std::string& name) const;
+  Status accepts(size_t input, const TensorType& type) const;
+  Result<TensorType> declared_type(size_t input) const;
+
+  std::vector<TensorInfo> inputs_;
+  std::vector<bool> any_shape_;          // by input: no rank is declared, or nobody reads the shape
+  std::map<std::string, size_t> index_;  // of inputs_
+  std::vector<std::string> outputs_;
+};
+
+std::optional<std::vector<int64_t>> dims_of(const onnx::DeclaredType& type) {
+  if (!type.dims) return std::nullopt;
+  std::vector<int64_t> dims;
+  for (const onnx::Dimension& d : *type.dims) dims.push_back(d.size.value_or(-1));
+  return dims;
+}
+
+std::string declared_shape(const TensorInfo& input) {
+  std::string text;
+  for (int64_t d : input.sizes()) {
+    text += (text.empty() ? "" : ",") + (d < 0 ? "?" : std::to_string(d));
+  }
+  return "[" + text + "]";
+}
+
+// An open dimension fits any size.
+bool fits(const Shape& shape, std::span<const int64_t> dims) {
+  return std::ranges::equal(shape, dims,
+                            [](int64_t size, int64_t dim) { return dim < 0 || dim == size; });
+}
+
+Signature::Signature(const onnx::Model& model) {
+  // Two rounds: inputs without a default come first, so that callers by position may leave out the
+  // rest.
+  for (const bool optional : {false, true}) {
+    for (const onnx::ModelInput& input : model.inputs()) {
+      if (input.optional != optional) continue;
+      inputs_.push_back({input.name, input.type.dtype, dims_of(input.type), optional});
+      any_shape_.push_back(!input.type.dims || !input.shape_read);
+    }
+  }
+  for (const onnx::ModelOutput& output : model.outputs()) outputs_.push_back(output.name);
+  number_inputs();
+}
+
+Signature::Signature(const Graph& graph) {
+  for (ValueId id : graph.inputs()) {
+    const auto& [name, type, constant] = graph[id];
+    const std::vector<int64_t> dims(type.shape.begin(), type.shape.end());
+    inputs_.push_back({.name = name, .dtype = type.dtype, .dims = dims});
+    any_shape_.push_back(false);
+  }
+  for (ValueId id : graph.outputs()) outputs_.push_back(graph[id].name);
+  number_inputs();
+}
+
+void Signature::number_inputs() {
+  for (size_t i = 0; i < inputs_.size(); ++i) index_[inputs_[i].name] = i;
+}
+
+Result<size_t> Signature::find(const std::string& name) const {
+  const auto match = index_.find(name);
+  if (match == index_.end()) return invalid("the model has no input " + name);
+  return match->second;
+}
+
+Result<std::vector<Tensor>> Signature::arrange(const std::map<std::string, Tensor>& inputs) const {
+  std::vector<Tensor> arranged(inputs_.size());
+  for (const auto& [name, tensor] : inputs) {
+    SHOAL_ASSIGN(const size_t input, find(name));
+    arranged[input] = tensor;
+  }
+  return arranged;
+}
+
+Status Signature::accepts(std::span<const Tensor> inputs) const {
+  if (inputs.size() > inputs_.size()) {
+    return invalid("the model has " + std::to_string(inputs_.size()) + " inputs, " +
+                   std::to_string(inputs.size()) + " were given");
+  }
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (i < inputs.size() && inputs[i].defined()) {
+      SHOAL_TRY(accepts(i, inputs[i].type()));
+    } else if (!inputs_[i].optional) {
+      return invalid("input " + inputs_[i].name + " is missing");
+    }
+  }
+  return {};
+}
+
+Status Signature::accepts(size_t input, const TensorType& type) const {
+  const TensorInfo& info = inputs_[input];
+  if (type.dtype != info.dtype) {
+    return invalid("input " + info.name + ": has elements of type " +
+                   std::string(name_of(type.dtype)) + ", the model takes " +
+                   std::string(name_of(*info.dtype)));
+  }
+  if (any_shape_[input] || fits(type.shape, info.sizes())) return {};
+  return invalid("input " + info.name + ": has shape " + to_string(type.shape) +
+                 ", the model takes " + declared_shape(info));
+}
+
+Result<TensorType> Signature::declared_type(size_t input) const {
+  const TensorInfo& info = inputs_[input];
+  const bool is_open = std::ranges::any_of(info.sizes(), [](int64_t d) { return d < 0; });
+  // A hostile file may declare more dimensions than a Shape has.
+  if (is_open || !info.dims || info.sizes().size() > Shape::kMaxRank) {
+    return invalid("the model does not say which shape input " + info.name + " has");
+  }
+  return TensorType{*info.dtype, Shape(info.sizes())};
+}
+
+Result<std::vector<std::optional<TensorType>>> Signature::types_for(
+    const std::map<std::string, Shape>& shapes) const {
+  std::vector<std::optional<TensorType>> types(inputs_.size());
+  for (const auto& [name, shape] : shapes) {
+    SHOAL_ASSIGN(const size_t input, find(name));
+    types[input] = TensorType{*inputs_[input].dtype, shape};
+    SHOAL_TRY(accepts(input, *types[input]));
+  }
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!types[i] && !inputs_[i].optional) {
+      SHOAL_ASSIGN(types[i], declared_type(i));
+    }
+    // The product of dimensions from a file or a caller may overflow.
+    if (types[i]) SHOAL_TRY(check(*types[i]).at("input " + inputs_[i].name));
+  }
+  return types;
+}
 
 // Tensors throw std::bad_alloc. Every public function of a session ends that here.
 Status out_of_memory() { return Status(Code::kExhausted, "out of memory"); }
@@ -112,7 +278,7 @@ class Session::State {
   class NextStage;
 
   void number_names() {
-    for (const InputInfo& input : signature_.inputs()) slots_.of(input.name);
+    for (const TensorInfo& input : signature_.inputs()) slots_.of(input.name);
     output_slots_ = slots_.of(signature_.outputs());
     decides_shapes_.resize(signature_.inputs().size());
   }
@@ -206,18 +372,18 @@ class Session::State::FirstStage final : public StageMaker {
   }
 
   Result<MadeStage> make() override {
-    const std::vector<InputInfo>& inputs = state_.signature_.inputs();
+    const std::vector<TensorInfo>& inputs = state_.signature_.inputs();
     for (;;) {
-      StageKey now = key();
+      StageKey current = key();
       onnx::KnownValues known;
-      for (const Requirement& required : now) {
+      for (const Requirement& required : current) {
         if (required.type) known[inputs[required.slot].name] = known_of(required);
       }
       SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(state_.model_, known));
       const auto decisive = find_decisive(bound.wanted);
       if (!decisive) {
         SHOAL_ASSIGN(StagePtr stage, state_.compile(std::move(bound)));
-        return MadeStage{std::move(now), std::move(stage)};
+        return MadeStage{std::move(current), std::move(stage)};
       }
       if (!knows_elements_) {
         return Status(Code::kUnsupported,
@@ -229,7 +395,7 @@ class Session::State::FirstStage final : public StageMaker {
  private:
   // An input among the values wanted. Remembers all of them.
   std::optional<size_t> find_decisive(const std::vector<std::string>& wanted) {
-    const std::vector<InputInfo>& inputs = state_.signature_.inputs();
+    const std::vector<TensorInfo>& inputs = state_.signature_.inputs();
     const std::scoped_lock lock(state_.mutex_);
     std::optional<size_t> found;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -260,14 +426,14 @@ class Session::State::NextStage final : public StageMaker {
   }
 
   Result<MadeStage> make() override {
-    StageKey now = key();
+    StageKey current = key();
     onnx::KnownValues known;
-    for (size_t i = 0; i < now.size(); ++i) {
-      known[before_.rest->reads()[i]] = known_of(now[i]);
+    for (size_t i = 0; i < current.size(); ++i) {
+      known[before_.rest->reads()[i]] = known_of(current[i]);
     }
     SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(before_.rest, known));
     SHOAL_ASSIGN(StagePtr stage, state_.compile(std::move(bound)));
-    return MadeStage{std::move(now), std::move(stage)};
+    return MadeStage{std::move(current), std::move(stage)};
   }
 
  private:
@@ -293,10 +459,10 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-Result<Session> Session::open(const std::filesystem::path& onnx, Device& device,
+Result<Session> Session::open(const std::filesystem::path& model, Device& device,
                               SessionOptions options) try {
-  SHOAL_ASSIGN(auto model, onnx::Model::open(onnx));
-  return open(std::move(model), device, options);
+  SHOAL_ASSIGN(const Model opened, open_model(model.string()));
+  return opened.session(device, options);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -316,7 +482,7 @@ Result<Session> Session::open(const Graph& graph, Device& device, SessionOptions
   return out_of_memory();
 }
 
-const std::vector<InputInfo>& Session::inputs() const { return state_->signature().inputs(); }
+const std::vector<TensorInfo>& Session::inputs() const { return state_->signature().inputs(); }
 const std::vector<std::string>& Session::outputs() const { return state_->signature().outputs(); }
 
 Status Session::accepts(const Tensors& inputs) const {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -25,17 +26,24 @@
 
 namespace shoal {
 
+class Model;
 namespace onnx {
 class Model;
 }
 
-// An input of a model: a dimension is -1 where any size will do.
-struct InputInfo {
+// An input or an output as a model declares it. Inputs have a type.
+struct TensorInfo {
   std::string name;
-  DType dtype = DType::kF32;
-  std::vector<int64_t> dims;
-  bool optional = false;  // the model has a default, which it is faster with
+  std::optional<DType> dtype = {};                // nothing: an output whose type is not declared
+  std::optional<std::vector<int64_t>> dims = {};  // -1: any size; nothing: any rank
+  bool optional = false;  // an input that the model has a default for, which it is faster with
+
+  // The dimensions; none where any rank will do.
+  std::span<const int64_t> sizes() const {
+    return dims ? std::span<const int64_t>(*dims) : std::span<const int64_t>();
+  }
 };
+using InputInfo = TensorInfo;  // its name before version 0.2.0
 
 // How a model is prepared for requests.
 struct SessionOptions {
@@ -63,13 +71,11 @@ class Session {
  public:
   using Tensors = std::map<std::string, Tensor>;  // by the model's names
 
-  // Opens a model: an ONNX file, a model in memory, or a graph. A graph is compiled now, a model
-  // when prepare() or run() is told the shapes of its inputs. REQUIRES: `device` outlives the
+  // Opens a model by its name, as open_model() takes it, or a graph. A graph is compiled now, a
+  // model when prepare() or run() is told the shapes of its inputs. REQUIRES: `device` outlives the
   // session. Fails with the place in the file where the model is damaged, with kUnsupported and
   // a list where operators are not known, and with kExhausted where memory is short.
-  static Result<Session> open(const std::filesystem::path& onnx, Device& device,
-                              SessionOptions options = {});
-  static Result<Session> open(std::shared_ptr<const onnx::Model> model, Device& device,
+  static Result<Session> open(const std::filesystem::path& model, Device& device,
                               SessionOptions options = {});
   static Result<Session> open(const Graph& graph, Device& device, SessionOptions options = {});
 
@@ -80,7 +86,7 @@ class Session {
 
   // The inputs of the model, the optional ones last, and the names of its outputs. Valid as long as
   // the session.
-  const std::vector<InputInfo>& inputs() const;
+  const std::vector<TensorInfo>& inputs() const;
   const std::vector<std::string>& outputs() const;
 
   // OK iff names, types and shapes of `inputs` match the model's declaration; kInvalidArgument
@@ -107,7 +113,10 @@ class Session {
              const RequestOptions& options = {});
 
  private:
+  friend class Model;
   class State;
+  static Result<Session> open(std::shared_ptr<const onnx::Model> model, Device& device,
+                              SessionOptions options);
   explicit Session(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -6,10 +6,10 @@
 #include <latch>
 #include <thread>
 
+#include "shoal/engine/session/model.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/onnx/export/export.h"
 #include "shoal/model/onnx/program/encode_testing.h"
-#include "shoal/model/onnx/program/onnx_model.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal {
@@ -23,8 +23,8 @@ Result<Session> open_text(std::string_view text, Device& device) {
   SHOAL_ASSIGN(Graph graph, parse_text(text, ops::find));
   SHOAL_ASSIGN(auto bytes, onnx::to_onnx(graph));
   auto owner = std::make_shared<std::vector<std::byte>>(std::move(bytes));
-  SHOAL_ASSIGN(auto model, onnx::Model::parse(owner, *owner));
-  return Session::open(std::move(model), device);
+  SHOAL_ASSIGN(const Model model, parse_model(owner, *owner));
+  return model.session(device);
 }
 
 Tensor floats(std::initializer_list<float> values) {
@@ -55,8 +55,9 @@ class WatchedDevice : public Device {
 constexpr const char* kRelu = "input x f32[2]\ny = Relu(x)\noutput y\n";
 
 Result<Session> open_model(const onnx::testing::Message& graph, Device& device) {
-  SHOAL_ASSIGN(auto model, onnx::testing::parse(onnx::testing::model_of(graph).bytes()));
-  return Session::open(std::move(model), device);
+  const auto bytes = std::make_shared<const std::string>(onnx::testing::model_of(graph).bytes());
+  SHOAL_ASSIGN(const Model model, parse_model(bytes, std::as_bytes(std::span(*bytes))));
+  return model.session(device);
 }
 
 // Elements of `start` and `end` decide the shape of y.

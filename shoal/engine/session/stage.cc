@@ -62,10 +62,10 @@ Result<StagePtr> StageTable::get(const LiveValues& live, const RunOptions& optio
   entries_.push_front(entry);
   // The lock is released for the time of making, which may be seconds. The entry marks the place.
   lock.unlock();
-  Result<MadeStage> made = guarded(maker);
-  Result<StagePtr> stage = made.ok() ? Result<StagePtr>(made->stage) : made.status();
+  Result<MadeStage> result = guarded(maker);
+  Result<StagePtr> stage = result.ok() ? Result<StagePtr>(result->stage) : result.status();
   lock.lock();
-  finish(entry, std::move(made), kept);
+  finish(entry, std::move(result), kept);
   return stage;
 }
 
@@ -79,16 +79,16 @@ void StageTable::wait(std::unique_lock<std::mutex>& lock, const Entry& entry,
   }
 }
 
-void StageTable::finish(const EntryPtr& entry, Result<MadeStage> made, size_t kept) {
+void StageTable::finish(const EntryPtr& entry, Result<MadeStage> stage, size_t kept) {
   entry->done = true;
   changed_.notify_all();
-  const bool keeps = made.ok() && bytes_of(made->key) <= kMaxKeyBytes;
-  if (made.ok()) {
+  const bool keeps = stage.ok() && bytes_of(stage->key) <= kMaxKeyBytes;
+  if (stage.ok()) {
     // The key is as narrow as binding found it, and waiters compare again.
-    entry->stage = std::move(made->stage);
-    entry->key = std::move(made->key);
+    entry->stage = std::move(stage->stage);
+    entry->key = std::move(stage->key);
   } else {
-    entry->stage = made.status();
+    entry->stage = stage.status();
   }
   // A failure is not kept: the next request may have more memory, or another deadline.
   if (!keeps) entries_.remove(entry);

@@ -13,7 +13,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
-#include "shoal/model/onnx/bind/pending_model.h"
+#include "shoal/model/onnx/bind/bind.h"
 #include "shoal/model/tensor/tensor.h"
 
 namespace shoal {
@@ -69,7 +69,7 @@ class StageTable {
 
   EntryPtr find(const LiveValues& live);
   void wait(std::unique_lock<std::mutex>& lock, const Entry& entry, const RunOptions& options);
-  void finish(const EntryPtr& entry, Result<MadeStage> made, size_t kept);
+  void finish(const EntryPtr& entry, Result<MadeStage> stage, size_t kept);
 
   std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -11,7 +11,6 @@
 
 #include "shoal/base/math/random.h"
 #include "shoal/engine/shared_layers/common_prefix.h"
-#include "shoal/engine/shared_layers/prefix_runner.h"
 #include "shoal/engine/shared_layers/split_network.h"
 #include "shoal/model/graph/random_inputs.h"
 #include "shoal/model/ops/ops.h"

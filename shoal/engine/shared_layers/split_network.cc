@@ -28,7 +28,7 @@ struct Lives {
     for (ValueId id : graph.outputs()) read[index_of(id)] = nodes.size() + 1;
   }
 
-  // The values that cross a cut after so many nodes.
+  // The values that cross a cut after this number of nodes.
   std::vector<ValueId> crossing(size_t nodes) const {
     std::vector<ValueId> ids;
     for (size_t v = 0; v < made.size(); ++v) {

@@ -21,7 +21,7 @@ struct Work {
 };
 Work work_of(const Graph& graph);
 
-// Where a network can be cut: after so many of its nodes.
+// A place to cut a network: after `nodes` of its nodes.
 struct SplitPoint {
   size_t nodes = 0;
   Work first = {};  // of the nodes before it; constants that both parts read count in each

@@ -92,17 +92,17 @@ void Array::multiply(uint64_t operand, const ProductSizes& sizes,
 }
 
 const Array::Buffer& Array::find_or_load(uint64_t operand, int64_t index, const Block& block) {
-  auto found = std::ranges::find_if(buffers_, [&](const Buffer& buffer) {
+  auto match = std::ranges::find_if(buffers_, [&](const Buffer& buffer) {
     return buffer.operand == operand && buffer.block == index;
   });
-  if (found == buffers_.end()) {
-    found = std::ranges::min_element(buffers_, {}, &Buffer::last_use);
-    load(block, *found);
-    found->operand = operand;
-    found->block = index;
+  if (match == buffers_.end()) {
+    match = std::ranges::min_element(buffers_, {}, &Buffer::last_use);
+    load(block, *match);
+    match->operand = operand;
+    match->block = index;
   }
-  found->last_use = ++uses_;
-  return *found;
+  match->last_use = ++uses_;
+  return *match;
 }
 
 // The weights come down the columns as data does: the last row first.

@@ -57,7 +57,7 @@ int64_t count_stages(const ArrayOptions& options);
 // The stationary blocks of a product; 0 where there is nothing to add.
 int64_t count_blocks(const ArrayOptions& options, const ProductSizes& sizes);
 
-// The cycles of a product by the formula above, if so many of its blocks are loaded.
+// The cycles of a product by the formula above, if `loads` of its blocks are loaded.
 int64_t count_cycles(const ArrayOptions& options, const ProductSizes& sizes, int64_t loads);
 
 // The array with its registers. Not thread-safe.

@@ -7,17 +7,80 @@
 
 #include "shoal/engine/device/hybrid.h"
 #include "shoal/engine/devices/devices.h"
-#include "shoal/engine/systolic/systolic_lower.h"
 #include "shoal/model/ops/conv/conv.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/product/matrix_product.h"
 #include "shoal/model/ops/quantized/quantize.h"
+#include "shoal/model/passes/rewriter.h"
+#include "shoal/plan/coding/products.h"
 
 namespace shoal::systolic {
 namespace {
 
+// The scale is computed in the operator's own order. REQUIRES: a has one scale.
+Result<ValueId> append_integer_matmul(std::span<const ValueId> inputs, Graph& graph) {
+  SHOAL_ASSIGN(const ValueId sums,
+               graph.add(ops::mat_mul_integer, {inputs[0], inputs[3], inputs[2], inputs[5]}));
+  SHOAL_ASSIGN(ValueId scale, graph.add(ops::mul, {inputs[1], inputs[4]}));
+  SHOAL_ASSIGN(scale, graph.add(ops::div, {scale, inputs[6]}));
+  return ops::append_requantize(sums, scale, inputs[7], graph);
+}
+
+Result<ValueId> append_lowered(const Node& node, std::vector<ValueId> inputs, Graph& graph) {
+  if (node.op == &ops::q_linear_mat_mul) return append_integer_matmul(inputs, graph);
+  return plan::append_lowered(node, std::move(inputs), graph);
+}
+
+bool is_candidate(const Graph& graph, const Node& node) {
+  const auto& input = [&](size_t i) -> const Value& { return graph[node.inputs[i]]; };
+  if (node.op == &ops::q_linear_mat_mul) return input(1).type.shape.count() == 1;
+  if (node.op == &ops::q_gemm) {  // weights are transposed here and now
+    return node.integer("transB", 0) == 0 || input(3).constant.has_value();
+  }
+  return node.op == &ops::q_linear_conv || node.op == &ops::fused_q_linear_conv;
+}
+
+// Whether the new nodes take the parameters' shapes, tried on a graph of its own.
+bool can_lower(const Graph& graph, const Node& node) {
+  if (!is_candidate(graph, node)) return false;
+  Graph trial;
+  std::vector<ValueId> inputs;
+  for (ValueId id : node.inputs) {
+    inputs.push_back(id == kNoValue       ? kNoValue
+                     : graph[id].constant ? trial.add_constant("x", *graph[id].constant)
+                                          : trial.add_input("x", graph[id].type));
+  }
+  const Result<ValueId> y = append_lowered(node, inputs, trial);
+  return y.ok() && trial[*y].type == graph[node.outputs[0]].type;
+}
+
+}  // namespace
+
+// Fused operators become QLinearConv first, hence the rounds: each removes a layer of fusion.
+Result<Graph> lower_quantized(const Graph& graph) {
+  Graph lowered = graph;
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    passes::Rewriter rewriter(lowered);
+    for (const Node& node : lowered.nodes()) {
+      if (!can_lower(lowered, node)) {
+        SHOAL_TRY(rewriter.copy(node));
+        continue;
+      }
+      SHOAL_ASSIGN(const ValueId y, append_lowered(node, rewriter.map(node.inputs), rewriter.to()));
+      rewriter.replace(node.outputs[0], y);
+      has_changed = true;
+    }
+    SHOAL_ASSIGN(Graph next, rewriter.finish());
+    lowered = std::move(next);
+  }
+  return lowered;
+}
+
+namespace {
+
 using Clock = std::chrono::steady_clock;
-using Wide = std::vector<int16_t>;
+using Differences = std::vector<int16_t>;
 
 constexpr size_t kStream = 0, kStationary = 1, kStreamZero = 2, kStationaryZero = 3;
 constexpr int64_t kMostMacs = int64_t{1} << 40;  // hours; sizes below it do not overflow
@@ -26,7 +89,7 @@ constexpr int64_t kMostMacs = int64_t{1} << 40;  // hours; sizes below it do not
 struct SharedArray {
   explicit SharedArray(const ArrayOptions& options) : array(options) {}
 
-  // Names for so many stationary operands.
+  // Returns the first of `operands` consecutive names of stationary operands.
   uint64_t reserve(int64_t operands) {
     const std::scoped_lock lock(mutex);
     return std::exchange(next_operand, next_operand + static_cast<uint64_t>(operands));
@@ -37,9 +100,11 @@ struct SharedArray {
   uint64_t next_operand = 1;
 };
 
-// The elements less their zero points, whose shape broadcasts to `shape`.
-Wide widened(const Tensor& bytes, const Shape& shape, const Tensor& zeros, const Shape& from) {
-  Wide wide(static_cast<size_t>(bytes.count()));
+// The elements minus their zero points. `from`, the shape of the zero points, broadcasts to
+// `shape`.
+Differences widened(const Tensor& bytes, const Shape& shape, const Tensor& zeros,
+                    const Shape& from) {
+  Differences wide(static_cast<size_t>(bytes.count()));
   const Tensor zero =
       zeros.defined() ? ops::converted(zeros, DType::kI32) : Tensor({DType::kI32, Shape()});
   const auto subtract = [&]<class T>() {
@@ -58,8 +123,8 @@ Wide widened(const Tensor& bytes, const Shape& shape, const Tensor& zeros, const
   return wide;
 }
 
-// A list with an element per index of the first of `rank` axes, so that it broadcasts.
-Shape upright(const Shape& list, size_t rank) {
+// The shape under which a list broadcasts along the first of `rank` axes.
+Shape along_first_axis(const Shape& list, size_t rank) {
   if (list.rank() != 1 || list[0] == 1) return list.count() == 1 ? Shape() : list;
   Shape shape = Shape::filled(rank, 1);
   shape[0] = list[0];
@@ -68,7 +133,7 @@ Shape upright(const Shape& list, size_t rank) {
 
 // Stationary operands as the array takes them, one [M,K] after the other, under these names.
 struct Stationary {
-  Wide elements;
+  Differences elements;
   uint64_t first = 0;
 };
 
@@ -77,7 +142,7 @@ class Product {
  public:
   virtual ~Product() = default;
   virtual int64_t operands() const = 0;  // that are stationary
-  virtual Wide widen_stationary(const Tensor& operand, const Tensor& zeros) const = 0;
+  virtual Differences widen_stationary(const Tensor& operand, const Tensor& zeros) const = 0;
   virtual void run(std::span<const Tensor> inputs, const Stationary& stationary, Array& array,
                    Tensor& output) const = 0;
 };
@@ -89,21 +154,22 @@ class MatMulProduct final : public Product {
   int64_t operands() const override { return sizes_.b_shape.count(0, sizes_.b_shape.rank() - 2); }
 
   // The columns of every matrix become rows.
-  Wide widen_stationary(const Tensor& b, const Tensor& zeros) const override {
-    const Wide wide = widened(b, sizes_.b_shape, zeros, zeros.shape());
-    Wide across(wide.size());
+  Differences widen_stationary(const Tensor& b, const Tensor& zeros) const override {
+    const Differences wide = widened(b, sizes_.b_shape, zeros, zeros.shape());
+    Differences transposed(wide.size());
     const auto n = static_cast<size_t>(sizes_.n), k = static_cast<size_t>(sizes_.k);
     for (size_t i = 0; i < wide.size(); ++i) {
       const size_t matrix = i / (n * k), row = i / n % k, column = i % n;
-      across[(matrix * n + column) * k + row] = wide[i];
+      transposed[(matrix * n + column) * k + row] = wide[i];
     }
-    return across;
+    return transposed;
   }
 
   void run(std::span<const Tensor> inputs, const Stationary& b, Array& array,
            Tensor& output) const override {
     const Tensor& zeros = inputs[kStreamZero];
-    const Wide a = widened(inputs[kStream], sizes_.a_shape, zeros, upright(zeros.shape(), 2));
+    const Differences a =
+        widened(inputs[kStream], sizes_.a_shape, zeros, along_first_axis(zeros.shape(), 2));
     const auto part = [](auto all, int64_t index, int64_t count) {
       return all.subspan(static_cast<size_t>(index * count), static_cast<size_t>(count));
     };
@@ -126,13 +192,13 @@ class ConvProduct final : public Product {
 
   int64_t operands() const override { return conv_.groups; }
 
-  Wide widen_stationary(const Tensor& w, const Tensor& zeros) const override {
-    return widened(w, w_, zeros, upright(zeros.shape(), w_.rank()));
+  Differences widen_stationary(const Tensor& w, const Tensor& zeros) const override {
+    return widened(w, w_, zeros, along_first_axis(zeros.shape(), w_.rank()));
   }
 
   void run(std::span<const Tensor> inputs, const Stationary& w, Array& array,
            Tensor& output) const override {
-    const Wide x = widened(inputs[kStream], x_, inputs[kStreamZero], Shape());
+    const Differences x = widened(inputs[kStream], x_, inputs[kStreamZero], Shape());
     const int64_t k = conv_.in_channels * conv_.taps(), l = conv_.output_plane();
     const int64_t m = conv_.out_channels;
     std::vector<int32_t> sums(static_cast<size_t>(l * m));
@@ -149,9 +215,9 @@ class ConvProduct final : public Product {
 
  private:
   // The elements under the filter at every position of the output, [positions, channels, taps].
-  Wide patches(const int16_t* x) const {
+  Differences patches(const int16_t* x) const {
     const auto& [depth, row, column] = conv_.window.axes;
-    Wide all;
+    Differences all;
     all.reserve(static_cast<size_t>(conv_.output_plane() * conv_.in_channels * conv_.taps()));
     for (int64_t position = 0; position < conv_.output_plane(); ++position) {
       const int64_t d = position / column.output / row.output;
@@ -164,7 +230,7 @@ class ConvProduct final : public Product {
   }
 
   // Padding is zero, because zero points are subtracted.
-  void append_patch(const int16_t* plane, std::array<int64_t, 3> output, Wide& all) const {
+  void append_patch(const int16_t* plane, std::array<int64_t, 3> output, Differences& all) const {
     const auto& [depth, row, column] = conv_.window.axes;
     const auto is_inside = [](const ops::WindowAxis& axis, int64_t at) {
       return at >= 0 && at < axis.input;

@@ -1,5 +1,5 @@
 // The systolic array as a device: MatMulInteger and ConvInteger run on the model of array.h, and so
-// do the quantised products that become them (lower.h). All else runs on a fallback device.
+// do the quantised products that become them (lower_quantized). All else runs on a fallback device.
 //
 //   SHOAL_ASSIGN(auto device, make_systolic_device({.buffers = 16}, make_reference_device()));
 //   ... run ...
@@ -10,8 +10,17 @@
 
 #include "shoal/engine/device/device.h"
 #include "shoal/engine/systolic/array.h"
+#include "shoal/model/graph/graph.h"
 
 namespace shoal::systolic {
+
+// Quantised products as integer products, which the array computes, and nodes that add the bias,
+// scale and round.
+
+// The graph with QLinearConv, FusedQLinearConv, QGemm and QLinearMatMul as ConvInteger or
+// MatMulInteger and what follows. The answers are the same to the last bit. A node whose parameters
+// have shapes that the new nodes do not take stays as it is.
+Result<Graph> lower_quantized(const Graph& graph);
 
 class SystolicDevice : public Device {
  public:

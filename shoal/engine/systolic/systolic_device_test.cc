@@ -5,7 +5,6 @@
 #include <random>
 
 #include "shoal/engine/devices/devices.h"
-#include "shoal/engine/systolic/systolic_lower.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/find.h"
 #include "shoal/model/ops/ops_testing.h"

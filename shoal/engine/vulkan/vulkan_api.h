@@ -8,8 +8,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "shoal/base/status.h"
+#include "shoal/engine/gpu/device/library.h"
 
 namespace shoal::vulkan {
 
@@ -26,5 +28,38 @@ Result<std::shared_ptr<const Api>> open_api();
 // The failure of a call: kExhausted where memory ran out, kUnavailable where the device is gone,
 // kInternal otherwise. OK for VK_SUCCESS.
 Status status_of(VkResult error, std::string_view what);
+
+// Owners of Vulkan's objects, which are destroyed through the table they came from. The owner keeps
+// the device open.
+template <auto destroy>
+struct Destroyer {
+  const Api* api = nullptr;
+  VkDevice device = nullptr;
+
+  void operator()(auto object) const { (api->*destroy)(device, object, nullptr); }
+};
+template <class T, auto destroy>
+using Handle = gpu::Handle<T, Destroyer<destroy>>;
+using BufferHandle = Handle<VkBuffer, &Api::vkDestroyBuffer>;
+using MemoryHandle = Handle<VkDeviceMemory, &Api::vkFreeMemory>;
+using FenceHandle = Handle<VkFence, &Api::vkDestroyFence>;
+using QueryPoolHandle = Handle<VkQueryPool, &Api::vkDestroyQueryPool>;
+using ShaderHandle = Handle<VkShaderModule, &Api::vkDestroyShaderModule>;
+using PipelineCacheHandle = Handle<VkPipelineCache, &Api::vkDestroyPipelineCache>;
+using PipelineHandle = Handle<VkPipeline, &Api::vkDestroyPipeline>;
+using PipelineLayoutHandle = Handle<VkPipelineLayout, &Api::vkDestroyPipelineLayout>;
+using SetLayoutHandle = Handle<VkDescriptorSetLayout, &Api::vkDestroyDescriptorSetLayout>;
+using DescriptorPoolHandle = Handle<VkDescriptorPool, &Api::vkDestroyDescriptorPool>;
+using CommandPoolHandle = Handle<VkCommandPool, &Api::vkDestroyCommandPool>;
+
+// Makes an object: the arguments of the call between the device and the allocator. `what` is for
+// the failure.
+template <class H, class Create, class Info>
+Result<H> made(const Api& api, VkDevice device, Create create, const Info& info,
+               std::string_view what) {
+  decltype(std::declval<H>().get()) object{};
+  SHOAL_TRY(status_of((api.*create)(device, &info, nullptr, &object), what));
+  return H({&api, device}, object);
+}
 
 }  // namespace shoal::vulkan

@@ -11,7 +11,7 @@
 
 #include "shoal/base/processes/parts.h"
 #include "shoal/base/text/printable.h"
-#include "shoal/engine/gpu/device/program_file.h"
+#include "shoal/engine/gpu/device/device_cache.h"
 
 namespace shoal::vulkan {
 namespace {

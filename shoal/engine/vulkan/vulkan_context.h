@@ -1,6 +1,7 @@
 // Context: a device of Vulkan that was opened, its queue, and what Shoal knows of it.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,13 +11,30 @@
 #include <string>
 
 #include "shoal/engine/device/device.h"
-#include "shoal/engine/gpu/device/spare_buffers.h"
+#include "shoal/engine/gpu/device/device_cache.h"
 #include "shoal/engine/gpu/plan/gpu_plan.h"
-#include "shoal/engine/vulkan/pipelines.h"
 #include "shoal/engine/vulkan/vulkan.h"
-#include "shoal/engine/vulkan/vulkan_handle.h"
+#include "shoal/engine/vulkan/vulkan_api.h"
 
 namespace shoal::vulkan {
+
+// What kernels of Vulkan are bound by, and the kernels.
+
+// What a kernel with this many arguments is bound by.
+struct Layout {
+  SetLayoutHandle set;
+  PipelineLayoutHandle pipeline;
+};
+
+using Layouts = std::map<size_t, std::shared_ptr<const Layout>>;  // by the number of arguments
+using Pipeline = std::shared_ptr<const PipelineHandle>;
+
+// All that were made for a device. Thread-safe.
+struct KnownPipelines {
+  gpu::KnownKernels<Pipeline> pipelines;
+  std::mutex mutex;  // of the layouts
+  Layouts layouts;
+};
 
 // A buffer and its memory.
 struct Buffer {

@@ -8,10 +8,21 @@
 
 #include "shoal/engine/device/device.h"
 #include "shoal/engine/gpu/plan/plan_executable.h"
+#include "shoal/engine/gpu/source/source.h"
 #include "shoal/engine/vulkan/vulkan_context.h"
-#include "shoal/engine/vulkan/vulkan_program.h"
 
 namespace shoal::vulkan {
+
+// The pipelines of a graph: its shaders, compiled for a device.
+struct Program {
+  Layouts layouts;
+  std::vector<Pipeline> pipelines;
+  std::vector<size_t> of;  // pipelines, by launch
+};
+
+// Those that are not known are taken from the folder of programs, or compiled and kept there. A
+// failure has what the compiler says.
+Result<Program> build_program(const Context& context, std::span<const gpu::Launch> launches);
 
 // Where the values of a run lie, and what is done beside computing them.
 struct Binding {

@@ -1,17 +1,58 @@
 // Programs, compiled once for each set of sources, device and driver. What is kept is a list of
 // parts, each with its length before it: the shaders in SPIR-V, and what the driver made of them.
-#include "shoal/engine/vulkan/vulkan_program.h"
+#include <dlfcn.h>
 
 #include <array>
 #include <cstring>
 #include <functional>
 #include <optional>
 
+#include "shoal/base/processes/module.h"
+#include "shoal/base/text/printable.h"
 #include "shoal/base/threads/thread_pool.h"
-#include "shoal/engine/gpu/device/program_file.h"
+#include "shoal/engine/gpu/device/device_cache.h"
 #include "shoal/engine/vulkan/compiler.h"
+#include "shoal/engine/vulkan/vulkan_executable.h"
 
 namespace shoal::vulkan {
+namespace {
+
+Result<CompileGlsl*> load() {
+  const std::string file = "shoal_glsl.so", what = "kernels for Vulkan cannot be compiled: ";
+  const Result<void*> library = open_module(file);
+  if (!library.ok()) {
+    return part_missing(Part::kVulkan, what + std::string(library.status().message()));
+  }
+  auto* compile = reinterpret_cast<CompileGlsl*>(::dlsym(*library, kCompileGlsl));
+  if (compile == nullptr) return Status(Code::kUnsupported, what + file + " is of another version");
+  return compile;
+}
+
+}  // namespace
+
+Result<Spirv> compile_glsl(const std::string& source) {
+  constexpr size_t kShown = 2000;
+  static const Result<CompileGlsl*> opened = load();
+  SHOAL_ASSIGN(CompileGlsl * compile, opened);
+  struct Answer {
+    Spirv spirv;
+    std::string message;
+  } answer;
+  compile(
+      source.c_str(),
+      [](void* to, const uint32_t* words, size_t count, const char* message) {
+        auto& of = *static_cast<Answer*>(to);
+        of.spirv.assign(words, words + count);
+        of.message = message;
+      },
+      &answer);
+  if (answer.spirv.empty()) {
+    return Status(Code::kInternal,
+                  "a program does not compile: " + printable(answer.message, kShown));
+  }
+  return std::move(answer.spirv);
+}
+
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -141,10 +182,10 @@ Result<PipelineHandle> make_pipeline(const Context& context, const Spirv& spirv,
   SHOAL_TRY(status_of(
       context.api().vkCreateComputePipelines(context.device(), cache, 1, &info, nullptr, &pipeline),
       what));
-  return PipelineHandle(context.api(), context.device(), pipeline);
+  return PipelineHandle({&context.api(), context.device()}, pipeline);
 }
 
-// One for all kernels of the device with so many arguments.
+// One for all kernels of the device with this number of arguments.
 Result<std::shared_ptr<const Layout>> layout_for(const Context& context, size_t arguments) {
   KnownPipelines& known = context.known();
   const std::scoped_lock lock(known.mutex);

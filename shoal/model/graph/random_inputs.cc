@@ -1,4 +1,3 @@
-// Random inputs for a graph: see random_inputs.h.
 #include "shoal/model/graph/random_inputs.h"
 
 #include "shoal/model/tensor/random_tensor.h"

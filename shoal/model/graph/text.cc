@@ -1,4 +1,3 @@
-// Printer of the text form: see text.h.
 #include "shoal/model/graph/text.h"
 
 #include <charconv>

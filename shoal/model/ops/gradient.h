@@ -1,6 +1,7 @@
 // Gradients of operators, in files by family: gradient_<family>.cc. The records point to them.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -88,5 +89,16 @@ Gradient batch_normalization_gradient, instance_normalization_gradient,
 // gradient_softmax.cc
 Gradient softmax_gradient, log_softmax_gradient, negative_log_likelihood_loss_gradient,
     softmax_cross_entropy_loss_gradient;
+
+// Gradients of operators that are a formula of others. The formula is appended to the graph, then
+// the gradients of its nodes in reverse order. The outputs of the operator are thus computed a
+// second time; in return no gradient has to be derived by hand.
+class Chain;
+
+// `formula` gives the outputs of the node from its inputs. REQUIRES: every operator that it adds
+// has a gradient.
+Result<std::vector<ValueId>> gradient_of_formula(
+    const Node& node, std::span<const ValueId> outputs, Graph& graph,
+    const std::function<std::vector<ValueId>(Chain& chain)>& formula);
 
 }  // namespace shoal::ops

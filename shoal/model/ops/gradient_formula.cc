@@ -1,10 +1,8 @@
-// Reverse-mode differentiation of a formula: see gradient_formula.h.
-#include "shoal/model/ops/gradient_formula.h"
-
 #include <algorithm>
 #include <map>
 
 #include "shoal/model/ops/chain.h"
+#include "shoal/model/ops/gradient.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::ops {

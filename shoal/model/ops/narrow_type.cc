@@ -1,4 +1,3 @@
-// Element types of ONNX that are held in wider ones: see narrow_type.h.
 #include "shoal/model/ops/narrow_type.h"
 
 #include <algorithm>

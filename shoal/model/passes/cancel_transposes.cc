@@ -10,7 +10,6 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/model/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {

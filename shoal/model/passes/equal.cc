@@ -1,4 +1,3 @@
-// Keys and comparisons of graphs: see equal.h.
 #include "shoal/model/passes/equal.h"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 #include "shoal/model/ops/require.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/model/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {

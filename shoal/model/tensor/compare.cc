@@ -1,4 +1,3 @@
-// Comparison of tensors: see compare.h.
 #include "shoal/model/tensor/compare.h"
 
 #include <cmath>

@@ -1,4 +1,3 @@
-// Random tensors: see random_tensor.h.
 #include "shoal/model/tensor/random_tensor.h"
 
 namespace shoal {

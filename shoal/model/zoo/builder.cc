@@ -1,4 +1,3 @@
-// Layers of networks with random weights: see builder.h.
 #include "shoal/model/zoo/builder.h"
 
 #include <algorithm>

@@ -54,7 +54,7 @@ class Builder {
   ValueId fc(const std::string& name, ValueId x, int64_t outputs, After after = After::kRelu);
   // y = xW + b over the last axis, whatever the rank: MatMul and Add, as PyTorch exports it.
   ValueId linear(const std::string& name, ValueId x, int64_t outputs, After after);
-  // Statistics and weights are random, but such that the mean square is multiplied by about
+  // Statistics and weights are random, scaled so that the mean square is multiplied by about
   // scale^2.
   ValueId batch_norm(ValueId x, float scale = 1);
 
@@ -94,5 +94,31 @@ class Builder {
   Status status_;
   uint64_t tensors_ = 0;  // the number of the next random stream
 };
+
+// One function per network, with the name it has in the zoo.
+
+// classic.cc
+Result<Graph> logistic(const Options& options);
+Result<Graph> lenet5(const Options& options);
+Result<Graph> mlp(const Options& options);
+Result<Graph> convnet(const Options& options);
+Result<Graph> allcnn(const Options& options);
+Result<Graph> nin(const Options& options);
+Result<Graph> alexnet(const Options& options);
+
+Result<Graph> vgg16(const Options& options);
+Result<Graph> vgg16_cifar(const Options& options);
+Result<Graph> resnet20(const Options& options);
+Result<Graph> resnet56(const Options& options);
+Result<Graph> resnet18(const Options& options);
+Result<Graph> resnet50(const Options& options);
+Result<Graph> mobilenetv2(const Options& options);
+Result<Graph> squeezenet(const Options& options);
+Result<Graph> tinyyolov2(const Options& options);
+Result<Graph> c3d(const Options& options);
+
+// transformer.cc
+Result<Graph> encoder(const Options& options);
+Result<Graph> seq2seq(const Options& options);
 
 }  // namespace shoal::zoo

@@ -1,4 +1,3 @@
-// Files inside the binary: see embedded.h.
 #include "shoal/model/zoo/embedded.h"
 
 #include "shoal/base/files/embed.h"

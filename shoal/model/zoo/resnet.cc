@@ -6,7 +6,6 @@
 
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/zoo/builder.h"
-#include "shoal/model/zoo/zoo_networks.h"
 
 namespace shoal::zoo {
 namespace {

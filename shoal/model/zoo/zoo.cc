@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "shoal/model/zoo/zoo_networks.h"
+#include "shoal/model/zoo/builder.h"
 
 namespace shoal::zoo {
 namespace {

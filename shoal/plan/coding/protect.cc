@@ -12,7 +12,6 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
 #include "shoal/plan/coding/coded_product.h"
-#include "shoal/plan/coding/coded_segments.h"
 #include "shoal/plan/coding/erasure.h"
 
 namespace shoal::plan {
@@ -161,13 +160,13 @@ class Protector {
   // as it takes.
   void give_what_is_left(size_t s) {
     Segment& segment = result_.plan.segments[s];
-    std::set<ValueId> given;
+    std::set<ValueId> known;
     for (const Task& task : segment.tasks) {
-      for (const Piece& piece : task.outputs) given.insert(piece.value);
+      for (const Piece& piece : task.outputs) known.insert(piece.value);
     }
     const bool is_coded = result_.not_coded[s].empty();
     for (ValueId id : live_after(result_.graph, segment.nodes)) {
-      if (given.contains(id)) continue;
+      if (known.contains(id)) continue;
       std::set<int> givers;
       for (Task& task : segment.tasks) {
         if (!is_coded && std::ssize(givers) > losses_) break;
@@ -218,9 +217,10 @@ Result<Protected> protect(const Graph& graph, const Plan& plan, int losses,
   if (coded) {
     SHOAL_ASSIGN(draft, lower_all(graph, plan, static_cast<size_t>(losses), workers, segments));
   }
-  SHOAL_ASSIGN(Protected made, Protector(draft, losses, workers).run(segments));
-  SHOAL_TRY(verify(made.graph, made.plan, *std::ranges::max_element(workers) + 1));
-  return made;
+  SHOAL_ASSIGN(Protected protected_plan, Protector(draft, losses, workers).run(segments));
+  SHOAL_TRY(
+      verify(protected_plan.graph, protected_plan.plan, *std::ranges::max_element(workers) + 1));
+  return protected_plan;
 }
 
 }  // namespace shoal::plan

@@ -21,13 +21,14 @@ Result<BestWorker> plan_for_best(const Graph& graph, const ClusterProfile& clust
   for (int worker = 0; worker < std::ssize(cluster.workers); ++worker) {
     if (!cluster.workers[static_cast<size_t>(worker)].present) continue;
     if (std::ranges::find(excluded, worker) != excluded.end()) continue;
-    SHOAL_ASSIGN(Prediction one, plan_for_one(graph, cluster, worker));
-    const bool has_memory = fits(cluster, one);
+    SHOAL_ASSIGN(Prediction prediction, plan_for_one(graph, cluster, worker));
+    const bool has_memory = fits(cluster, prediction);
     // A worker that has the memory beats all that have not.
-    const bool is_better = !best || (has_memory != best->has_memory
-                                         ? has_memory
-                                         : one.timeline.seconds < best->plan.timeline.seconds);
-    if (is_better) best = {std::move(one), has_memory};
+    const bool is_better =
+        !best || (has_memory != best->has_memory
+                      ? has_memory
+                      : prediction.timeline.seconds < best->plan.timeline.seconds);
+    if (is_better) best = {std::move(prediction), has_memory};
   }
   if (!best) return invalid("all workers are excluded");
   return *std::move(best);
@@ -41,12 +42,12 @@ Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
                     single.has_memory};
 }
 
-Comparison with_measured(Comparison made, Timeline single, Timeline best) {
-  const double wire_bytes = made.best().timeline.wire_bytes;
-  made.plans[0].timeline = std::move(best);
-  made.plans[0].timeline.wire_bytes = wire_bytes;
-  made.single.timeline = std::move(single);
-  return made;
+Comparison with_measured(Comparison comparison, Timeline single, Timeline best) {
+  const double wire_bytes = comparison.best().timeline.wire_bytes;
+  comparison.plans[0].timeline = std::move(best);
+  comparison.plans[0].timeline.wire_bytes = wire_bytes;
+  comparison.single.timeline = std::move(single);
+  return comparison;
 }
 
 PlanOptions without_spare(PlanOptions options, size_t workers) {
@@ -59,22 +60,23 @@ PlanOptions without_spare(PlanOptions options, size_t workers) {
   return options;
 }
 
-Advice advise(const Comparison& made) {
+Advice advise(const Comparison& comparison) {
   Advice advice{.use = Use::kAll,
-                .used = workers_of(made.best().plan()).size(),
-                .all = count_present(made.cluster)};
+                .used = workers_of(comparison.best().plan()).size(),
+                .all = count_present(comparison.cluster)};
   if (advice.all == 1) {
     advice.use = Use::kOnlyWorker;
-  } else if (!made.single_fits) {
+  } else if (!comparison.single_fits) {
     advice.use = Use::kTogether;
   } else if (advice.used == 1) {
     advice.use = Use::kOne;
-    const auto several = std::ranges::find_if(
-        made.plans, [](const Prediction& plan) { return workers_of(plan.plan()).size() > 1; });
-    if (several != made.plans.end()) {
-      advice.times_slower = several->timeline.seconds / made.best().timeline.seconds;
+    const auto several = std::ranges::find_if(comparison.plans, [](const Prediction& plan) {
+      return workers_of(plan.plan()).size() > 1;
+    });
+    if (several != comparison.plans.end()) {
+      advice.times_slower = several->timeline.seconds / comparison.best().timeline.seconds;
     }
-  } else if (made.speedup() < kWorthwhileSpeedup) {
+  } else if (comparison.speedup() < kWorthwhileSpeedup) {
     // Redundancy may cost more than several workers gain, so a plan over several can lose to one.
     advice.use = Use::kNoGain;
   } else if (advice.used < advice.all) {

@@ -33,7 +33,7 @@ Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
 
 // Measured times in place of predicted ones, for `single` and for the best plan. Bytes on the wire
 // are those of the prediction: a measurement has none.
-Comparison with_measured(Comparison made, Timeline single, Timeline best);
+Comparison with_measured(Comparison comparison, Timeline single, Timeline best);
 
 // Options for the yardstick of redundancy: as many workers fewer as may be lost, and none to spare,
 // so that each computes as much as it does by a plan that survives. The last ones are left out.
@@ -66,7 +66,7 @@ struct Advice {
   // none.
   double times_slower = 0;
 };
-Advice advise(const Comparison& made);
+Advice advise(const Comparison& comparison);
 
 // By how much `other` exceeds `best`; negative where it is less.
 struct Difference {

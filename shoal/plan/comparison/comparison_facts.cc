@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "shoal/plan/comparison/comparison_summary.h"
-#include "shoal/plan/comparison/explanation.h"
+#include "shoal/plan/comparison/conclusion.h"
 #include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::plan {

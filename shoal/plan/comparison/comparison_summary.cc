@@ -1,6 +1,6 @@
 #include "shoal/plan/comparison/comparison_summary.h"
 
-#include "shoal/plan/comparison/explanation.h"
+#include "shoal/plan/comparison/conclusion.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/find_clusters.h"
 
@@ -30,32 +30,32 @@ PriceSummary summary_of(const Price& price, size_t codes) {
 
 }  // namespace
 
-Summary summarize(const Comparison& made) {
-  const Prediction& best = made.best();
+Summary summarize(const Comparison& comparison) {
+  const Prediction& best = comparison.best();
   Summary summary{.kind = best.name,
                   .seconds = best.timeline.seconds,
-                  .single_seconds = made.single.timeline.seconds,
+                  .single_seconds = comparison.single.timeline.seconds,
                   .wire_bytes = best.timeline.wire_bytes,
                   .halo_bytes = halo_bytes(best.graph(), best.plan(), best.schedule()),
                   .messages = best.schedule().transfers.size(),
                   .error = best.error,
                   .survives = best.plan().survives,
                   .workers = {},
-                  .advice = advice_text(made),
+                  .advice = advice_text(comparison),
                   .text = to_text(best.graph(), best.plan())};
-  const size_t workers = made.cluster.workers.size();
+  const size_t workers = comparison.cluster.workers.size();
   const auto memory = memory_bytes(best.graph(), best.plan(), best.schedule(), workers);
   for (size_t w = 0; w < workers; ++w) {
-    summary.workers.push_back({made.cluster.workers[w].name, best.timeline.compute_seconds[w],
+    summary.workers.push_back({comparison.cluster.workers[w].name, best.timeline.compute_seconds[w],
                                best.timeline.transfer_seconds[w], memory[w]});
   }
   for (const Segment& segment : best.plan().segments) {
     summary.segments.push_back(summary_of(best.graph(), segment));
   }
-  for (const Prediction& plan : made.plans) {
+  for (const Prediction& plan : comparison.plans) {
     const bool is_best = summary.kinds.empty();
     summary.kinds.push_back(
-        {plan.name, plan.timeline.seconds, is_best ? "" : why_slower(made, plan)});
+        {plan.name, plan.timeline.seconds, is_best ? "" : why_slower(comparison, plan)});
   }
   if (!best.origin.clusters.empty()) {
     summary.clusters = {cluster_bytes(best.graph(), best.plan(), best.schedule()),

@@ -7,6 +7,6 @@
 namespace shoal::plan {
 
 // Times are those of the timelines, predicted or measured. The model's name is left empty.
-Summary summarize(const Comparison& made);
+Summary summarize(const Comparison& comparison);
 
 }  // namespace shoal::plan

@@ -8,6 +8,19 @@
 
 namespace shoal::plan {
 
+// Explanations: the worth of plans in words, one sentence each.
+
+// Why a plan is slower than the best one, in numbers.
+std::string why_slower(const Comparison& comparison, const Prediction& other);
+
+// The price of surviving losses; empty if the best plan survives none.
+std::string price_text(const Comparison& comparison);
+
+// Whether all workers are of use.
+std::string advice_text(const Comparison& comparison);
+// `one_worker` is what one worker alone does: "takes 1.2 s".
+std::string advice_text(const Advice& advice, const std::string& one_worker);
+
 struct Evidence {
   double predicted_speedup = 1, measured_speedup = 1;
   // The largest factor by which other programs slowed a worker's machine down: when the profile was

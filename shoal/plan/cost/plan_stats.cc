@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "shoal/plan/boxes.h"
+#include "shoal/plan/part.h"
 
 namespace shoal::plan {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "shoal/plan/cost/steps.h"
-#include "shoal/plan/scheduled_plan.h"
+#include "shoal/plan/plan.h"
 
 namespace shoal::plan {
 

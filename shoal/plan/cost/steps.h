@@ -36,7 +36,7 @@ struct TaskStep {
   std::vector<size_t> sends;  // messages, once it is done
 };
 
-// Messages of which some are enough: one of what several workers send, or of a code's members as
+// Messages that need not all arrive: one of what several workers send, or of a code's members as
 // many as there are data.
 struct Group {
   Slot slot;

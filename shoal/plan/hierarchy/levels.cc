@@ -20,18 +20,70 @@
 #include <limits>
 #include <optional>
 
-#include "shoal/plan/hierarchy/groups.h"
 #include "shoal/plan/search/choices.h"
-#include "shoal/plan/search/cuts.h"
-#include "shoal/plan/search/local_search.h"
 #include "shoal/plan/search/segment_search.h"
 
 namespace shoal::plan {
 namespace {
 
+// Grouping by the first that fits: a worker joins the first group whose first worker it is similar
+// to. Workers come by falling ability, so the first of a group is its ablest. O(workers * groups).
+bool near(double a, double b) { return a <= kSimilar * b && b <= kSimilar * a; }
+
+bool similar(const Choices& choices, const ClusterProfile& cluster, int a, int b) {
+  const WorkerProfile &worker = cluster.workers[static_cast<size_t>(a)],
+                      &other = cluster.workers[static_cast<size_t>(b)];
+  const LinkProfile &from = cluster.link_of(a), &to = cluster.link_of(b);
+  return near(choices.ability(a), choices.ability(b)) &&
+         near(worker.memory_bytes, other.memory_bytes) && from.medium == to.medium &&
+         near(from.bytes_per_second, to.bytes_per_second) &&
+         near(from.latency_seconds, to.latency_seconds);
+}
+
+}  // namespace
+
+std::vector<Choices::Group> similar_workers(const Choices& choices, const ClusterProfile& cluster) {
+  std::vector<Choices::Group> groups;
+  for (int worker : choices.workers()) {
+    const auto fits = [&](const Choices::Group& group) {
+      return similar(choices, cluster, group.front(), worker);
+    };
+    const auto group = std::ranges::find_if(groups, fits);
+    (group == groups.end() ? groups.emplace_back() : *group).push_back(worker);
+  }
+  return groups;
+}
+
+std::vector<int> in_turn(const std::vector<Choices::Group>& groups) {
+  size_t longest = 0;
+  for (const Choices::Group& group : groups) longest = std::max(longest, group.size());
+  std::vector<int> workers;
+  for (size_t i = 0; i < longest; ++i) {
+    for (const Choices::Group& group : groups) {
+      if (i < group.size()) workers.push_back(group[i]);
+    }
+  }
+  return workers;
+}
+
+// Groups of similar workers one after the other, cut into teams. A team that lies across the end of
+// a group has workers of two groups.
+std::vector<std::vector<int>> make_teams(const std::vector<Choices::Group>& groups, size_t size) {
+  std::vector<std::vector<int>> teams;
+  for (const Choices::Group& group : groups) {
+    for (int worker : group) {
+      if (teams.empty() || teams.back().size() == size) teams.emplace_back();
+      teams.back().push_back(worker);
+    }
+  }
+  return teams;
+}
+
+namespace {
+
 constexpr size_t kMostLive = 2;  // values at a cut: a residual and what is added to it
 constexpr double kWorthIt = 0.01;
-// From so many workers on, an estimate is so slow that fewer ways are kept at each cut.
+// From this number of workers on, an estimate is so slow that fewer ways are kept at each cut.
 constexpr size_t kWide = 64;
 // Workers that share channels: each of them sends to each, so that messages are their square.
 constexpr size_t kMostOfChannels = 128;
@@ -53,8 +105,8 @@ class LevelPlanner {
 
   Result<std::vector<Prediction>> run() {
     if (choices_.workers().empty()) return invalid("there is no worker to plan for");
-    SHOAL_ASSIGN(BestWorker one, plan_for_best(*graph_, cluster_, options_.excluded));
-    if (one.has_memory) found_.push_back(std::move(one.plan));
+    SHOAL_ASSIGN(BestWorker best_worker, plan_for_best(*graph_, cluster_, options_.excluded));
+    if (best_worker.has_memory) found_.push_back(std::move(best_worker.plan));
     for (const std::vector<size_t>& sizes : levels()) {
       const double before = seconds_;
       SHOAL_TRY(refine(sizes));
@@ -62,8 +114,8 @@ class LevelPlanner {
       if (seconds_ > (1 - kWorthIt) * before) break;
     }
     if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
-    std::ranges::stable_sort(found_, {},
-                             [](const Prediction& made) { return made.timeline.seconds; });
+    std::ranges::stable_sort(
+        found_, {}, [](const Prediction& prediction) { return prediction.timeline.seconds; });
     return std::move(found_);
   }
 
@@ -120,17 +172,17 @@ class LevelPlanner {
   Status refine(const std::vector<size_t>& sizes) {
     const size_t most = sizes.empty() ? 1 : std::ranges::max(sizes);
     Candidates candidates(*graph_, cluster_, cuts_);
-    SearchOptions how;
-    how.layouts = layouts_for(candidates, groups_of(sizes));
-    how.most_nodes = options_.most_nodes;
+    SearchOptions search_options;
+    search_options.layouts = layouts_for(candidates, groups_of(sizes));
+    search_options.most_nodes = options_.most_nodes;
     if (most > kWide) {
-      how.width = 4;
-      how.of_one_layout = 1;
+      search_options.width = 4;
+      search_options.of_one_layout = 1;
     }
-    std::vector<Chain> chains = search(candidates, how);
+    std::vector<Chain> chains = search(candidates, search_options);
     if (!best_.empty()) chains.push_back(chain_of(candidates, best_));
     const Chain best =
-        local_search(candidates, fastest(candidates, chains), how.layouts, tries(most));
+        local_search(candidates, fastest(candidates, chains), search_options.layouts, tries(most));
     const double seconds = simulated_seconds(candidates, best);
     if (best.empty() || seconds >= seconds_) return {};
     seconds_ = seconds;

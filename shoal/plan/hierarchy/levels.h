@@ -5,8 +5,29 @@
 #include <vector>
 
 #include "shoal/plan/comparison/comparison.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::plan {
+
+// Groups of similar workers: those that a plan may treat alike.
+
+// Workers of one group differ by at most this factor in ability, memory, bandwidth and latency, and
+// share one medium or have wires of their own.
+inline constexpr double kSimilar = 1.1;
+
+// Every worker that may be used is in one group. The group of the ablest worker comes first, and in
+// each group the ablest worker.
+std::vector<Choices::Group> similar_workers(const Choices& choices, const ClusterProfile& cluster);
+
+// All workers, one of each group in turn: neighbours differ in their medium where they can.
+std::vector<int> in_turn(const std::vector<Choices::Group>& groups);
+
+// Teams: workers that answer requests together, each team by itself. Many small teams keep a large
+// cluster busy, and a loss concerns one of them.
+
+// Teams of `size` workers, similar ones together; what is left over makes up the last team. All
+// workers of the groups are in one team each. REQUIRES: size > 0
+std::vector<std::vector<int>> make_teams(const std::vector<Choices::Group>& groups, size_t size);
 
 // Workers of the first level. With as many or fewer, there is nothing to widen.
 inline constexpr size_t kFirstLevel = 8;

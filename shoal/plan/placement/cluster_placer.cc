@@ -85,28 +85,29 @@ void ClusterPlacer::note(size_t stream, bool looked, double seconds_here) {
 
 std::vector<int> ClusterPlacer::place(const Graph& network, const plan::ClusterProfile& cluster,
                                       const std::set<int>& workers) {
-  PlaceOptions how{.most_evaluations = kMostEvaluations};
+  PlaceOptions options{.most_evaluations = kMostEvaluations};
   Problem problem;
   {
     const std::lock_guard lock(mutex_);
     std::vector<double> activity;
-    for (const Known& one : known_) {
+    for (const Known& camera : known_) {
       // A stream at rest may wake up.
-      activity.push_back(std::clamp(rounded_up(one.activity, kActivityStep), kActivityStep, 1.0));
+      activity.push_back(
+          std::clamp(rounded_up(camera.activity, kActivityStep), kActivityStep, 1.0));
     }
     problem = problem_of(streams_, network, cluster, workers, activity,
                          rounded_up(std::max(seconds_, 0.0), kSecondsStep));
     if (problem == problem_) return workers_of(places_);
-    how.previous = places_;
+    options.previous = places_;
   }
-  auto placed = placement::place(problem, how);
+  auto placed = placement::place(problem, options);
   // Of a profile that makes no sense: requests take turns.
   if (!placed.ok()) return std::vector<int>(streams_.names.size(), kNowhere);
   Decision decision{*std::move(placed), {}};
   std::vector<Places> places;
-  for (const Expected& one : decision.placement.cameras) {
-    places.push_back(one.places);
-    const int machine = place_of(one.places, Stage::kNetwork);
+  for (const Expected& expected : decision.placement.cameras) {
+    places.push_back(expected.places);
+    const int machine = place_of(expected.places, Stage::kNetwork);
     decision.workers.push_back(
         machine != kNowhere ? problem.machines[static_cast<size_t>(machine)].name : "");
   }
@@ -134,29 +135,30 @@ std::string ClusterPlacer::news() {
   return text_of(latest_, streams_.names);
 }
 
-std::string text_of(const ClusterPlacer::Decision& made, const std::vector<std::string>& names) {
+std::string text_of(const ClusterPlacer::Decision& decision,
+                    const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
-    const Expected& one = made.placement.cameras[i];
+    const Expected& expected = decision.placement.cameras[i];
     text += names[i] + ": ";
-    if (!made.workers[i].empty()) {
-      text += "on " + made.workers[i] + ", " + fixed(one.rate, 1) + " frames/s and " +
-              fixed(1e3 * one.latency_seconds, 0) + " ms expected; ";
+    if (!decision.workers[i].empty()) {
+      text += "on " + decision.workers[i] + ", " + fixed(expected.rate, 1) + " frames/s and " +
+              fixed(1e3 * expected.latency_seconds, 0) + " ms expected; ";
     }
-    text += one.why + "\n";
+    text += expected.why + "\n";
   }
   return text;
 }
 
-Json to_json(const ClusterPlacer::Decision& made, size_t stream) {
-  if (stream >= made.workers.size()) return {};
-  const Expected& one = made.placement.cameras[stream];
-  return {{"network", made.workers[stream]},
-          {"expected_fps", one.rate},
-          {"expected_latency_ms", 1e3 * one.latency_seconds},
-          {"expected_joules", one.joules},
-          {"optimal", made.placement.optimal},
-          {"why", one.why}};
+Json to_json(const ClusterPlacer::Decision& decision, size_t stream) {
+  if (stream >= decision.workers.size()) return {};
+  const Expected& expected = decision.placement.cameras[stream];
+  return {{"network", decision.workers[stream]},
+          {"expected_fps", expected.rate},
+          {"expected_latency_ms", 1e3 * expected.latency_seconds},
+          {"expected_joules", expected.joules},
+          {"optimal", decision.placement.optimal},
+          {"why", expected.why}};
 }
 
 }  // namespace shoal::placement

@@ -70,8 +70,8 @@ class ClusterPlacer {
 };
 
 // Where streams of these names are and what is expected of them: a line for each.
-std::string text_of(const ClusterPlacer::Decision& made, const std::vector<std::string>& names);
+std::string text_of(const ClusterPlacer::Decision& decision, const std::vector<std::string>& names);
 // The same of one of them, for scripts; null where nothing was decided.
-Json to_json(const ClusterPlacer::Decision& made, size_t stream);
+Json to_json(const ClusterPlacer::Decision& decision, size_t stream);
 
 }  // namespace shoal::placement

@@ -52,7 +52,7 @@ std::vector<Option> options_of(const Resources& resources, const Problem& proble
 
 bool can(const Problem& problem, const Camera& camera, const Places& places);
 
-// One option for each camera, of which some may not be chosen yet.
+// One option for each camera; some may not be chosen yet.
 class Chosen {
  public:
   Chosen(const Resources& resources, const Problem& problem);

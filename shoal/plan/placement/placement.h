@@ -42,7 +42,7 @@ inline constexpr size_t kStages = 4;
 inline constexpr int kNowhere = -1;
 inline constexpr double kCannot = std::numeric_limits<double>::infinity();
 
-// The machine of each stage; all are kNowhere where there is none.
+// The machine of each stage; all are kNowhere for a camera without a place.
 using Places = std::array<int, kStages>;
 inline constexpr Places kUnplaced = {kNowhere, kNowhere, kNowhere, kNowhere};
 

@@ -153,9 +153,9 @@ Result<std::optional<Prediction>> plan_branches(const Graph& graph, const Branch
     Plan plan{{{before, split, {}}, {after, "one worker", {{joins, whole_pieces(graph, after)}}}}};
     for (const auto& [w, load] : loads) plan.segments[0].tasks.push_back({w, load.ends});
     SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(shared, std::move(plan)));
-    Prediction made = predict("branches", std::move(scheduled), cluster);
-    if (!fits(cluster, made)) continue;
-    if (!best || made.timeline.seconds < best->timeline.seconds) best = std::move(made);
+    Prediction prediction = predict("branches", std::move(scheduled), cluster);
+    if (!fits(cluster, prediction)) continue;
+    if (!best || prediction.timeline.seconds < best->timeline.seconds) best = std::move(prediction);
   }
   return best;
 }

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "shoal/plan/coding/coded_segments.h"
+#include "shoal/plan/coding/coded_product.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/profile.h"
 

@@ -1,10 +1,14 @@
 // Choices: the layouts that are worth trying on a cluster. Immutable; the cluster outlives it.
 #pragma once
 
+#include <cstddef>
+#include <set>
 #include <vector>
 
+#include "shoal/model/graph/graph.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/profile.h"
+#include "shoal/plan/search/planner.h"
 
 namespace shoal::plan {
 
@@ -49,5 +53,27 @@ class Choices {
   std::vector<int> workers_;
   std::vector<int> by_link_;
 };
+
+// Cuts: the places where a graph can be cut into segments.
+
+// Node indices where at most `most_live` values from before are read later, not counting weights
+// and values that only the next node reads: [0, ..., number of nodes]. With one live value,
+// segments form a chain; with two, cuts inside of a residual block are found as well. No cut
+// separates a node that reads only constants from the readers of its result. O(nodes log nodes).
+std::vector<size_t> find_cuts(const Graph& graph, size_t most_live);
+
+// By value: the index after the last node that reads it; the number of nodes + 1 for outputs.
+std::vector<size_t> last_reads(const Graph& graph);
+
+// Plans that use some of a cluster's workers and leave the others alone.
+
+// `options` for plans that use these workers only. Where they are too few to survive as many losses
+// as the options ask for, the plans survive as many as they can: one fewer than there are workers.
+PlanOptions for_workers(PlanOptions options, const std::set<int>& workers,
+                        const ClusterProfile& cluster);
+
+// The best of these plans.
+Result<Prediction> make_plan_for(const std::set<int>& workers, const Graph& graph,
+                                 const ClusterProfile& cluster, const PlanOptions& options);
 
 }  // namespace shoal::plan

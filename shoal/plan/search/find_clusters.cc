@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "shoal/plan/boxes.h"
-#include "shoal/plan/sparse/sparse_pattern.h"
+#include "shoal/plan/part.h"
+#include "shoal/plan/sparse/refine.h"
 
 namespace shoal::plan {
 namespace {
@@ -44,15 +44,15 @@ std::vector<ClusteredLayer> find_clustered_layers(const Graph& graph, const Clus
 
 int64_t cluster_bytes(const Graph& graph, const Plan& plan, const Schedule& schedule) {
   std::set<size_t> segments;
-  std::set<ValueId> made;
+  std::set<ValueId> computed;
   for (size_t s = 0; s < plan.segments.size(); ++s) {
     if (!plan.segments[s].split.starts_with(name_of(Cut::kClusters))) continue;
     segments.insert(s);
-    for (ValueId id : live_after(graph, plan.segments[s].nodes)) made.insert(id);
+    for (ValueId id : live_after(graph, plan.segments[s].nodes)) computed.insert(id);
   }
   int64_t bytes = 0;
   for (const Transfer& transfer : schedule.transfers) {
-    if (!segments.contains(transfer.segment) && !made.contains(transfer.piece.value)) continue;
+    if (!segments.contains(transfer.segment) && !computed.contains(transfer.piece.value)) continue;
     bytes += bytes_of(graph, transfer.piece);
   }
   return bytes;

@@ -71,29 +71,31 @@ Status check(const Graph& graph, const Plan& plan) {
 
 }  // namespace
 
-Result<Prediction> with_narrow_wire(const Prediction& made, const ClusterProfile& cluster,
+Result<Prediction> with_narrow_wire(const Prediction& prediction, const ClusterProfile& cluster,
                                     const WireOptions& wire) {
-  SHOAL_ASSIGN(WiredPlan wired, with_wire_format(made.graph(), made.plan(), made.schedule(), wire));
-  if (wired.error == 0) return made;
+  SHOAL_ASSIGN(WiredPlan wired, with_wire_format(prediction.graph(), prediction.plan(),
+                                                 prediction.schedule(), wire));
+  if (wired.error == 0) return prediction;
   SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(wired.graph, std::move(wired.plan)));
-  Prediction narrow = predict(made.name + ", " + std::string(name_of(wire.smallest)),
+  Prediction narrow = predict(prediction.name + ", " + std::string(name_of(wire.smallest)),
                               std::move(scheduled), cluster);
   narrow.error = wired.error;
-  narrow.origin = made.origin;
+  narrow.origin = prediction.origin;
   narrow.origin.narrow = true;
   return narrow;
 }
 
-Result<Prediction> with_protection(const Prediction& made, const ClusterProfile& cluster,
+Result<Prediction> with_protection(const Prediction& unprotected, const ClusterProfile& cluster,
                                    const PlanOptions& options, const std::vector<int>& workers,
                                    bool coded) {
-  SHOAL_ASSIGN(Protected safe, protect(made.graph(), made.plan(), options.survive, workers, coded));
+  SHOAL_ASSIGN(Protected safe,
+               protect(unprotected.graph(), unprotected.plan(), options.survive, workers, coded));
   safe.plan.wait_seconds = options.wait_seconds;
-  const std::string how = safe.plan.codes.empty() ? ", repeated" : ", coded";
+  const std::string ending = safe.plan.codes.empty() ? ", repeated" : ", coded";
   SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(safe.graph, std::move(safe.plan)));
-  Prediction prediction = predict(made.name + how, std::move(scheduled), cluster);
-  prediction.error = made.error;
-  prediction.origin = made.origin;
+  Prediction prediction = predict(unprotected.name + ending, std::move(scheduled), cluster);
+  prediction.error = unprotected.error;
+  prediction.origin = unprotected.origin;
   prediction.origin.coded = coded;
   return prediction;
 }
@@ -112,19 +114,21 @@ Result<Prediction> follow_recipe(const Graph& graph, const ClusterProfile& clust
   SHOAL_TRY(check(steps, origin.plan));
   SHOAL_TRY(verify(steps, origin.plan, static_cast<int>(cluster.workers.size())));
   SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(steps, origin.plan));
-  Prediction made = predict(origin.name, std::move(scheduled), cluster);
-  made.origin = origin;
+  Prediction prediction = predict(origin.name, std::move(scheduled), cluster);
+  prediction.origin = origin;
   if (origin.narrow) {
-    SHOAL_ASSIGN(made, with_narrow_wire(made, cluster, options.wire));
+    SHOAL_ASSIGN(prediction, with_narrow_wire(prediction, cluster, options.wire));
   }
   if (options.survive > 0) {
-    SHOAL_ASSIGN(made, with_protection(made, cluster, options,
-                                       usable_workers(graph, cluster, options), origin.coded));
+    SHOAL_ASSIGN(prediction,
+                 with_protection(prediction, cluster, options,
+                                 usable_workers(graph, cluster, options), origin.coded));
   }
   // The workers may have less memory than when the plan was stored.
-  if (!fits(cluster, made)) return Status(Code::kExhausted, "no worker has memory for its part");
-  made.price = origin.price;
-  return made;
+  if (!fits(cluster, prediction))
+    return Status(Code::kExhausted, "no worker has memory for its part");
+  prediction.price = origin.price;
+  return prediction;
 }
 
 }  // namespace shoal::plan

@@ -9,7 +9,7 @@
 namespace shoal::plan {
 
 // The plan with fewer bytes on the wire, or unchanged if nothing can be rounded.
-Result<Prediction> with_narrow_wire(const Prediction& made, const ClusterProfile& cluster,
+Result<Prediction> with_narrow_wire(const Prediction& prediction, const ClusterProfile& cluster,
                                     const WireOptions& wire);
 
 // Plans in which values travel in fewer bytes, as options.wire allows, in no particular order:
@@ -20,7 +20,7 @@ Result<std::vector<Prediction>> make_narrow_plans(const Graph& graph, const Clus
                                                   std::vector<Prediction> plans);
 
 // The plan, protected against losses, using these workers.
-Result<Prediction> with_protection(const Prediction& made, const ClusterProfile& cluster,
+Result<Prediction> with_protection(const Prediction& unprotected, const ClusterProfile& cluster,
                                    const PlanOptions& options, const std::vector<int>& workers,
                                    bool coded);
 

@@ -1,8 +1,8 @@
 // The planner. For each kind of cut, and for all kinds together:
 //
-//   1. cuts.cc finds the places where segments may end, choices.cc the layouts worth trying;
+//   1. choices.cc finds the places where segments may end, choices.cc the layouts worth trying;
 //   2. search.cc estimates chains of segments by dynamic programming with a beam;
-//   3. the best chains are simulated, and local_search.cc improves them under the simulation;
+//   3. the best chains are simulated, and segment_search.cc improves them under the simulation;
 //   4. the best one is predicted in full.
 //
 // Products as sums of terms (partial sums) and layers by clusters change the graph, so they are
@@ -13,13 +13,11 @@
 #include <limits>
 #include <optional>
 
-#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/coding/products.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/branches.h"
 #include "shoal/plan/search/choices.h"
-#include "shoal/plan/search/cuts.h"
 #include "shoal/plan/search/find_clusters.h"
-#include "shoal/plan/search/local_search.h"
 #include "shoal/plan/search/plan_recipe.h"
 #include "shoal/plan/search/segment_search.h"
 #include "shoal/plan/search/survive.h"
@@ -80,8 +78,8 @@ class Planner {
     if (cut == Cut::kClusters) SHOAL_TRY(try_cuts({cut}));
     cuts.insert(cuts.begin(), cut);
     SHOAL_TRY(try_cuts(cuts));
-    std::erase_if(found_, [&](const Prediction& made) {
-      return made.name.find(plan::name_of(cut)) == std::string::npos;
+    std::erase_if(found_, [&](const Prediction& prediction) {
+      return prediction.name.find(plan::name_of(cut)) == std::string::npos;
     });
     return std::move(found_);
   }
@@ -92,9 +90,9 @@ class Planner {
   Status try_one() {
     std::optional<Prediction> best;
     for (int worker : choices_.workers()) {
-      SHOAL_ASSIGN(Prediction one, plan_for_one(graph_, cluster_, worker));
-      if (!fits(cluster_, one)) continue;
-      if (!best || one.timeline.seconds < best->timeline.seconds) best = std::move(one);
+      SHOAL_ASSIGN(Prediction alone, plan_for_one(graph_, cluster_, worker));
+      if (!fits(cluster_, alone)) continue;
+      if (!best || alone.timeline.seconds < best->timeline.seconds) best = std::move(alone);
     }
     if (best) found_.push_back(*std::move(best));
     return {};
@@ -102,9 +100,9 @@ class Planner {
 
   // The best plan with these cuts, if there is one and it is new.
   Status try_cuts(const std::vector<Cut>& cuts) {
-    SearchOptions how;
-    how.forced = options_.forced;
-    how.most_nodes = options_.most_nodes;
+    SearchOptions search_options;
+    search_options.forced = options_.forced;
+    search_options.most_nodes = options_.most_nodes;
     std::vector<Layout> layouts = choices_.ones();
     for (Cut cut : cuts) {
       for (Layout& layout : choices_.of(cut, options_.forced)) layouts.push_back(std::move(layout));
@@ -115,13 +113,13 @@ class Planner {
         return layout.cut == Cut::kNone && layout.workers[0] != choices_.workers()[0];
       });
     }
-    for (const Layout& layout : layouts) how.layouts.push_back(candidates_.add(layout));
-    const Chain best = best_of(search(candidates_, how), how.layouts);
+    for (const Layout& layout : layouts) search_options.layouts.push_back(candidates_.add(layout));
+    const Chain best = best_of(search(candidates_, search_options), search_options.layouts);
     if (best.empty()) return {};
     SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(graph_, plan_of(candidates_, best)));
-    Prediction made = predict(name_of(candidates_, best), std::move(scheduled), cluster_);
-    if (std::ranges::find(found_, made.plan(), &Prediction::plan) == found_.end()) {
-      found_.push_back(std::move(made));
+    Prediction prediction = predict(name_of(candidates_, best), std::move(scheduled), cluster_);
+    if (std::ranges::find(found_, prediction.plan(), &Prediction::plan) == found_.end()) {
+      found_.push_back(std::move(prediction));
     }
     return {};
   }
@@ -188,15 +186,15 @@ std::vector<Cut> useful_cuts(const Graph& graph) {
 
 Prediction predict(std::string name, ScheduledPlan scheduled, const ClusterProfile& cluster) {
   Timeline timeline = simulate(scheduled.graph(), scheduled.plan(), scheduled.schedule(), cluster);
-  Prediction made{std::move(name), std::move(scheduled), std::move(timeline)};
-  made.origin.name = made.name;
-  made.origin.plan = made.plan();
-  return made;
+  Prediction prediction{std::move(name), std::move(scheduled), std::move(timeline)};
+  prediction.origin.name = prediction.name;
+  prediction.origin.plan = prediction.plan();
+  return prediction;
 }
 
-bool fits(const ClusterProfile& cluster, const Prediction& made) {
-  const std::vector<double> bytes =
-      memory_bytes(made.graph(), made.plan(), made.schedule(), cluster.workers.size());
+bool fits(const ClusterProfile& cluster, const Prediction& prediction) {
+  const std::vector<double> bytes = memory_bytes(prediction.graph(), prediction.plan(),
+                                                 prediction.schedule(), cluster.workers.size());
   for (size_t w = 0; w < bytes.size(); ++w) {
     if (bytes[w] > cluster.workers[w].memory_bytes) return false;
   }
@@ -216,7 +214,7 @@ namespace {
 
 // Each branch on a worker, if the graph has branches with most of its work.
 Status try_branches(const Graph& graph, const ClusterProfile& cluster, const Choices& choices,
-                    std::vector<Prediction>& found) {
+                    std::vector<Prediction>& predictions) {
   const std::optional<Branches> branches = find_branches(graph);
   if (!branches || choices.workers().size() < 2) return {};
   int64_t before = 0, all = 0;
@@ -225,9 +223,9 @@ Status try_branches(const Graph& graph, const ClusterProfile& cluster, const Cho
     if (i < branches->join) before = all;
   }
   if (before <= all / 2) return {};
-  SHOAL_ASSIGN(std::optional<Prediction> made,
+  SHOAL_ASSIGN(std::optional<Prediction> branched,
                plan_branches(graph, *branches, cluster, choices.workers()));
-  if (made) found.push_back(*std::move(made));
+  if (branched) predictions.push_back(*std::move(branched));
   return {};
 }
 
@@ -244,12 +242,12 @@ Result<std::vector<Prediction>> find_clustered(const Graph& graph, const Cluster
   }
   SHOAL_TRY(clustered.status());
   Planner planner(clustered->graph, cluster, options, choices);
-  SHOAL_ASSIGN(auto found, planner.run_by_value(Cut::kClusters, cuts));
-  for (Prediction& made : found) {
-    made.origin.clusters = layers;
-    made.origin.dense_bytes = clustered->dense_bytes;
+  SHOAL_ASSIGN(auto clusterings, planner.run_by_value(Cut::kClusters, cuts));
+  for (Prediction& prediction : clusterings) {
+    prediction.origin.clusters = layers;
+    prediction.origin.dense_bytes = clustered->dense_bytes;
   }
-  return found;
+  return clusterings;
 }
 
 // Plans in no particular order, without narrow wire formats.
@@ -263,31 +261,31 @@ Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProf
       choices.workers().size() > 1 && (options.forced || choices.workers().size() <= kMostForSums);
   const bool inputs = std::erase(cuts, Cut::kInputs) > 0 && few;
   const bool clusters = std::erase(cuts, Cut::kClusters) > 0 && few;
-  std::vector<Prediction> found;
+  std::vector<Prediction> predictions;
   if (inputs) {
     const Layout terms = choices.by_value(Cut::kInputs, options.forced);
     const auto sums = find_sums(graph, terms.shares, options.forced);
     if (!sums.empty()) {
       SHOAL_ASSIGN(const Graph summed, with_partial_sums(graph, sums));
-      SHOAL_ASSIGN(found,
+      SHOAL_ASSIGN(predictions,
                    Planner(summed, cluster, options, choices).run_by_value(Cut::kInputs, cuts));
-      for (Prediction& made : found) made.origin.sums = sums;
+      for (Prediction& prediction : predictions) prediction.origin.sums = sums;
     }
   }
   if (clusters) {
     SHOAL_ASSIGN(auto clustered, find_clustered(graph, cluster, options, choices, cuts));
-    for (Prediction& made : clustered) found.push_back(std::move(made));
+    for (Prediction& prediction : clustered) predictions.push_back(std::move(prediction));
   }
-  if (!options.forced || found.empty()) {
+  if (!options.forced || predictions.empty()) {
     SHOAL_ASSIGN(std::vector<Prediction> others,
                  Planner(graph, cluster, options, choices).run(cuts));
-    for (Prediction& other : others) found.push_back(std::move(other));
+    for (Prediction& other : others) predictions.push_back(std::move(other));
   }
   if (options.cuts.empty() && !options.forced) {
-    SHOAL_TRY(try_branches(graph, cluster, choices, found));
+    SHOAL_TRY(try_branches(graph, cluster, choices, predictions));
   }
-  if (found.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
-  return found;
+  if (predictions.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
+  return predictions;
 }
 
 }  // namespace
@@ -304,12 +302,12 @@ Result<std::vector<Prediction>> make_narrow_plans(const Graph& graph, const Clus
   if (options.wire.inputs) faster.coordinator.bytes_per_second *= times;
   SHOAL_ASSIGN(const std::vector<Prediction> more, find_plans(graph, faster, options));
   plans.insert(plans.end(), more.begin(), more.end());
-  std::vector<Prediction> found;
-  for (const Prediction& made : plans) {
-    SHOAL_ASSIGN(Prediction narrow, with_narrow_wire(made, cluster, options.wire));
-    if (narrow.error > 0 && fits(cluster, narrow)) found.push_back(std::move(narrow));
+  std::vector<Prediction> predictions;
+  for (const Prediction& prediction : plans) {
+    SHOAL_ASSIGN(Prediction narrow, with_narrow_wire(prediction, cluster, options.wire));
+    if (narrow.error > 0 && fits(cluster, narrow)) predictions.push_back(std::move(narrow));
   }
-  return found;
+  return predictions;
 }
 
 Result<std::vector<Prediction>> find_protectable(const Graph& graph, const ClusterProfile& cluster,
@@ -327,13 +325,15 @@ Result<std::vector<Prediction>> find_protectable(const Graph& graph, const Clust
 Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options) {
   if (options.survive > 0) return make_surviving_plans(graph, cluster, options);
-  SHOAL_ASSIGN(std::vector<Prediction> found, find_plans(graph, cluster, options));
+  SHOAL_ASSIGN(std::vector<Prediction> predictions, find_plans(graph, cluster, options));
   if (options.wire.smallest != WireFormat::kF32) {
-    SHOAL_ASSIGN(std::vector<Prediction> wired, make_narrow_plans(graph, cluster, options, found));
-    for (Prediction& made : wired) found.push_back(std::move(made));
+    SHOAL_ASSIGN(std::vector<Prediction> wired,
+                 make_narrow_plans(graph, cluster, options, predictions));
+    for (Prediction& prediction : wired) predictions.push_back(std::move(prediction));
   }
-  std::ranges::stable_sort(found, {}, [](const Prediction& made) { return made.timeline.seconds; });
-  return found;
+  std::ranges::stable_sort(
+      predictions, {}, [](const Prediction& prediction) { return prediction.timeline.seconds; });
+  return predictions;
 }
 
 }  // namespace shoal::plan

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/coding/products.h"
 #include "shoal/plan/cost/simulate.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/search/wire_format.h"
@@ -34,7 +34,6 @@ struct Price {
   double bounded_seconds = 0, bounded_compute = 0;
 };
 
-// The search's outcome and the steps made from it: see plan_recipe.h.
 struct Origin {
   std::vector<SumOfTerms> sums = {};          // products that the graph computes as sums
   std::vector<ClusteredLayer> clusters = {};  // or layers that it computes by clusters
@@ -73,7 +72,7 @@ std::vector<Cut> useful_cuts(const Graph& graph);
 // A plan carried out in virtual time.
 Prediction predict(std::string name, ScheduledPlan scheduled, const ClusterProfile& cluster);
 // Whether every worker has the memory for its tasks.
-bool fits(const ClusterProfile& cluster, const Prediction& made);
+bool fits(const ClusterProfile& cluster, const Prediction& prediction);
 
 // Everything on one worker.
 Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluster, int worker);

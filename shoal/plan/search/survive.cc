@@ -15,39 +15,95 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <vector>
 
-#include "shoal/plan/coding/recode.h"
+#include "shoal/plan/coding/coded_product.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/layout.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/plan_recipe.h"
 
 namespace shoal::plan {
 namespace {
 
+// Recode: plans that differ from a given one in what can be coded.
+
+// Whether the segment, with these tasks, gets parities; false also where it cannot be split so.
+bool is_coded(const Graph& graph, const Segment& segment, size_t losses,
+              const std::vector<int>& workers) {
+  std::vector<Part> parts;
+  for (const Task& task : segment.tasks) {
+    auto part = make_part(graph, segment.nodes, task.outputs);
+    if (!part.ok()) return false;
+    parts.push_back(*std::move(part));
+  }
+  return !find_coded_segment(graph, segment, parts, losses, workers).products.empty();
+}
+
+// The nodes as one segment for each product, with what follows it; nothing if one of them cannot be
+// coded.
+std::vector<Segment> split_by_channels(const Graph& graph, NodeRange nodes, const Layout& layout,
+                                       size_t losses, const std::vector<int>& workers) {
+  std::vector<size_t> begins;
+  for (size_t i = nodes.begin; i < nodes.end; ++i) {
+    if (macs(graph, graph.nodes()[i]) > 0) begins.push_back(i);
+  }
+  if (begins.empty()) return {};
+  begins.front() = nodes.begin;
+  begins.push_back(nodes.end);
+  std::vector<Segment> segments;
+  for (size_t i = 0; i + 1 < begins.size(); ++i) {
+    const NodeRange range{begins[i], begins[i + 1]};
+    auto tasks = tasks_of(graph, range, layout);
+    if (!tasks) return {};
+    segments.push_back({range, layout.describe(), *std::move(tasks)});
+    if (!is_coded(graph, segments.back(), losses, workers)) return {};
+  }
+  return segments;
+}
+
+// The plan once for each segment that would be repeated and can be coded if it is split by channels
+// as `layout` says, with that segment split so: one segment for each of its products.
+std::vector<Plan> with_one_more_coded(const Graph& graph, const Plan& plan, const Layout& layout,
+                                      size_t losses, const std::vector<int>& workers) {
+  std::vector<Plan> plans;
+  for (size_t s = 0; s < plan.segments.size(); ++s) {
+    const Segment& segment = plan.segments[s];
+    if (is_coded(graph, segment, losses, workers)) continue;
+    const std::vector<Segment> others =
+        split_by_channels(graph, segment.nodes, layout, losses, workers);
+    if (others.empty()) continue;
+    Plan& changed = plans.emplace_back(plan);
+    const auto at = changed.segments.erase(changed.segments.begin() + static_cast<long>(s));
+    changed.segments.insert(at, others.begin(), others.end());
+  }
+  return plans;
+}
+
 constexpr size_t kMostBases = 3;  // plans of one kind of search that are protected
 constexpr std::array kRepeatWeights = {1.0, 1.5, 2.5};
 constexpr size_t kMostRecoded = 64;  // plans that are tried on the way to the bound
 
-double macs_of(const Prediction& made) {
+double macs_of(const Prediction& prediction) {
   double macs = 0;
-  for (const auto& parts : made.schedule().parts) {
+  for (const auto& parts : prediction.schedule().parts) {
     for (const Part& part : parts) {
-      for (const PartNode& node : part.nodes) macs += work_of(made.graph(), node).macs;
+      for (const PartNode& node : part.nodes) macs += work_of(prediction.graph(), node).macs;
     }
   }
   return macs;
 }
 
-double bytes_of_all(const Prediction& made, size_t workers) {
+double bytes_of_all(const Prediction& prediction, size_t workers) {
   const std::vector<double> bytes =
-      memory_bytes(made.graph(), made.plan(), made.schedule(), workers);
+      memory_bytes(prediction.graph(), prediction.plan(), prediction.schedule(), workers);
   return std::accumulate(bytes.begin(), bytes.end(), 0.0);
 }
 
-double travelling_bytes(const Prediction& made) {
+double travelling_bytes(const Prediction& prediction) {
   double bytes = 0;
-  for (const Transfer& transfer : made.schedule().transfers) {
-    bytes += static_cast<double>(bytes_of(made.graph(), transfer.piece));
+  for (const Transfer& transfer : prediction.schedule().transfers) {
+    bytes += static_cast<double>(bytes_of(prediction.graph(), transfer.piece));
   }
   return bytes;
 }
@@ -73,25 +129,27 @@ class Survivors {
     SHOAL_TRY(add_with_spares(plain));
     for (double weight : kRepeatWeights) {
       SHOAL_ASSIGN(const auto protectable, find_protectable(graph_, cluster_, options_, weight));
-      for (const Prediction& made : protectable) SHOAL_TRY(add(made, true));
+      for (const Prediction& prediction : protectable) SHOAL_TRY(add(prediction, true));
     }
-    const auto price = [&](Prediction& made) {
-      made.price = price_of(made, unprotected, repeated);
+    const auto price = [&](Prediction& prediction) {
+      prediction.price = price_of(prediction, unprotected, repeated);
     };
     std::ranges::for_each(found_, price);
     SHOAL_TRY(recode_best(unprotected, repeated));
-    std::ranges::stable_sort(found_, {},
-                             [](const Prediction& made) { return made.timeline.seconds; });
+    std::ranges::stable_sort(
+        found_, {}, [](const Prediction& prediction) { return prediction.timeline.seconds; });
     put_bounded_first(repeated.timeline.seconds);
-    for (Prediction& made : found_) made.origin.price = made.price;
+    for (Prediction& prediction : found_) prediction.origin.price = prediction.price;
     return std::move(found_);
   }
 
  private:
   // From the fastest plan, and from the one with the least time and products.
   Status recode_best(const Prediction& unprotected, const Prediction& repeated) {
-    const auto seconds = [](const Prediction& made) { return made.timeline.seconds; };
-    const auto work = [&](const Prediction& made) { return seconds(made) * made.price.compute; };
+    const auto seconds = [](const Prediction& prediction) { return prediction.timeline.seconds; };
+    const auto work = [&](const Prediction& prediction) {
+      return seconds(prediction) * prediction.price.compute;
+    };
     const auto fastest = std::ranges::min_element(found_, {}, seconds) - found_.begin();
     const auto least = std::ranges::min_element(found_, {}, work) - found_.begin();
     SHOAL_TRY(recode(static_cast<size_t>(fastest), unprotected, repeated));
@@ -158,13 +216,13 @@ class Survivors {
 
   // Fewer products are worth more than a little time: they are energy, and time for other requests.
   void put_bounded_first(double repeated_seconds) {
-    const auto bounded = std::ranges::find_if(found_, [&](const Prediction& made) {
-      return made.price.compute <= price_bound(options_.survive);
+    const auto bounded = std::ranges::find_if(found_, [&](const Prediction& prediction) {
+      return prediction.price.compute <= price_bound(options_.survive);
     });
     if (bounded == found_.end()) return;
-    for (Prediction& made : found_) {
-      made.price.bounded_seconds = bounded->timeline.seconds;
-      made.price.bounded_compute = bounded->price.compute;
+    for (Prediction& prediction : found_) {
+      prediction.price.bounded_seconds = bounded->timeline.seconds;
+      prediction.price.bounded_compute = bounded->price.compute;
     }
     if (bounded->timeline.seconds > repeated_seconds) return;
     std::rotate(found_.begin(), bounded, bounded + 1);
@@ -198,15 +256,15 @@ class Survivors {
     return {};
   }
 
-  Price price_of(const Prediction& made, const Prediction& unprotected,
+  Price price_of(const Prediction& prediction, const Prediction& unprotected,
                  const Prediction& repeated) const {
     const size_t workers = cluster_.workers.size();
     return {unprotected.timeline.seconds,
             repeated.timeline.seconds,
-            macs_of(made) / std::max(1.0, macs_of(unprotected)),
+            macs_of(prediction) / std::max(1.0, macs_of(unprotected)),
             macs_of(repeated) / std::max(1.0, macs_of(unprotected)),
-            travelling_bytes(made) - travelling_bytes(unprotected),
-            bytes_of_all(made, workers) - bytes_of_all(unprotected, workers)};
+            travelling_bytes(prediction) - travelling_bytes(unprotected),
+            bytes_of_all(prediction, workers) - bytes_of_all(unprotected, workers)};
   }
 
   const Graph& graph_;

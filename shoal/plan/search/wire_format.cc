@@ -4,13 +4,90 @@
 #include "shoal/plan/search/wire_format.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 
+#include "shoal/model/ops/onnx_dtype.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
 
 namespace shoal::plan {
+namespace {
+
+// The node by which a reader has the input in f32 again; null: there is none.
+const Node* widening_of(const Graph& graph, ValueId input) {
+  const DType dtype = graph[input].type.dtype;
+  for (const Node& node : graph.nodes()) {
+    if (node.inputs.empty() || node.inputs[0] != input) continue;
+    if (dtype == DType::kF16 && node.op == &ops::cast) return &node;
+    if (dtype != DType::kI8 || node.op != &ops::dequantize_linear) continue;
+    const Value& scale = graph[node.inputs[1]];
+    if (scale.constant && scale.constant->dtype() == DType::kF32 && scale.constant->count() == 1) {
+      return &node;
+    }
+  }
+  return nullptr;
+}
+
+// As QuantizeLinear rounds, to the nearest and to even.
+Tensor in_eight_bits(const Tensor& values, float scale) {
+  Tensor narrow({DType::kI8, values.shape()});
+  std::ranges::transform(values.data<float>(), narrow.data<int8_t>().begin(), [scale](float x) {
+    const float steps = std::nearbyint(x / scale);
+    return std::isnan(steps) ? int8_t{0} : static_cast<int8_t>(std::clamp(steps, -128.F, 127.F));
+  });
+  return narrow;
+}
+
+}  // namespace
+
+Tensor as_sent(const Graph& graph, size_t input, const Tensor& values) {
+  const ValueId id = graph.inputs()[input];
+  if (values.dtype() == graph[id].type.dtype || values.dtype() != DType::kF32) return values;
+  const Node* widening = widening_of(graph, id);
+  if (widening == nullptr) return values;
+  if (graph[id].type.dtype == DType::kI8) {
+    return in_eight_bits(values, graph[widening->inputs[1]].constant->data<float>()[0]);
+  }
+  Tensor narrow({DType::kF16, values.shape()});
+  std::ranges::transform(values.data<float>(), narrow.data<Half>().begin(),
+                         [](float x) { return Half(x); });
+  return narrow;
+}
+
+Result<Graph> rounding_inputs(const Graph& graph) {
+  std::map<ValueId, DType> wide;
+  for (ValueId id : graph.inputs()) {
+    if (widening_of(graph, id) != nullptr) wide[id] = DType::kF32;
+  }
+  passes::Rewriter rewriter(graph, wide);
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ValueId id = graph.inputs()[i];
+    if (!wide.contains(id)) continue;
+    Graph& to = rewriter.to();
+    const ValueId value = to.inputs()[i];
+    const std::string name = graph[id].name + ".wire";
+    if (graph[id].type.dtype == DType::kF16) {
+      SHOAL_ASSIGN(const ValueId narrow,
+                   to.add(ops::cast, {value}, {{"to", ops::onnx_number_of(DType::kF16)}}, name));
+      rewriter.replace(id, narrow);
+      continue;
+    }
+    const Node& widening = *widening_of(graph, id);
+    std::vector<ValueId> inputs = {value};
+    for (size_t k = 1; k < widening.inputs.size(); ++k) {
+      inputs.push_back(rewriter.map(widening.inputs[k]));
+    }
+    SHOAL_ASSIGN(const ValueId narrow, to.add(ops::quantize_linear, std::move(inputs), {}, name));
+    rewriter.replace(id, narrow);
+  }
+  for (const Node& node : graph.nodes()) SHOAL_TRY(rewriter.copy(node));
+  return rewriter.finish();
+}
+
 namespace {
 
 constexpr int64_t kOnnxF32 = 1, kOnnxF16 = 10;  // the numbers of Cast

@@ -3,10 +3,13 @@
 // receiving, so that plans, simulation and workers need nothing for it.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "shoal/base/status.h"
+#include "shoal/model/graph/graph.h"
 #include "shoal/plan/plan.h"
 
 namespace shoal::plan {
@@ -26,7 +29,7 @@ struct WireOptions {
   // f16 are taken to be below its largest, 65504; those listed as larger stay f32.
   std::map<std::string, float, std::less<>> largest = {};
   // Inputs of the graph travel rounded, too: the plan's graph has them in that format, and who runs
-  // it rounds them (wire_inputs.h).
+  // it rounds them (wire_format.h).
   bool inputs = false;
 };
 
@@ -40,5 +43,16 @@ struct WiredPlan {
 // options say so. What else the coordinator sends or gets stays as it is.
 Result<WiredPlan> with_wire_format(const Graph& graph, const Plan& plan, const Schedule& schedule,
                                    const WireOptions& options);
+
+// Inputs that travel in fewer bytes: the graph of such a plan has them in f16 or i8 where the one
+// that was asked about has f32 (WireOptions::inputs). Who runs it rounds what it was given.
+
+// An input of the plan's graph as it travels. What has its type already stays as it is, and so does
+// what nobody knows how to round: a run will say that its type is wrong. REQUIRES: the graph has
+// such an input.
+Tensor as_sent(const Graph& graph, size_t input, const Tensor& values);
+
+// The graph with f32 inputs that it rounds itself: what a plan answers, in one piece.
+Result<Graph> rounding_inputs(const Graph& graph);
 
 }  // namespace shoal::plan

@@ -3,7 +3,7 @@
 //
 //   y = W x + b:    z_t = W_t x[C_t],    y[r] = b[r] + sum of z_t[r] over all t with r in R_t
 //
-// One Gather at the hub puts all x[C_t] into one value, of which the products read slices. A plan
+// One Gather at the hub puts all x[C_t] into one value, and the products read slices of it. A plan
 // thus can cut before the slices and after the products, and what travels is x[C_t] and z_t. The
 // sums are gathered from all z_t, as many at a time as no row has more of; rows without one get a
 // zero.
@@ -16,8 +16,7 @@
 #include "shoal/model/ops/contraction.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/plan/coding/expand_products.h"
-#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/coding/products.h"
 
 namespace shoal::plan {
 namespace {
@@ -155,7 +154,7 @@ class LayerWriter {
     std::vector<ValueId> weights;
     for (const Block& block : blocks) weights.push_back(weight_of(block));
     // A node of constants alone, so that a plan cannot end a segment before the last product
-    // (cuts.cc).
+    // (search/choices.cc).
     SHOAL_ASSIGN(weights.back(), to_.add(ops::identity, {weights.back()}));
     SHOAL_ASSIGN(const auto inputs, slice_inputs(blocks, outliers, all_inputs));
     std::vector<ValueId> sums;
@@ -164,9 +163,9 @@ class LayerWriter {
                                               name_ + ".cluster"));
       sums.push_back(sum);
     }
-    Shape one = shape_;
-    one[axis()] = 1;
-    sums.push_back(to_.add_constant(name_ + ".zero", Tensor({DType::kF32, one})));
+    Shape slice = shape_;
+    slice[axis()] = 1;
+    sums.push_back(to_.add_constant(name_ + ".zero", Tensor({DType::kF32, slice})));
     SHOAL_ASSIGN(const ValueId all, to_.add(ops::concat, std::move(sums), along(shape_.rank())));
     SHOAL_ASSIGN(const ValueId y, write_sums(blocks, all));
     rewriter_.replace(node_.outputs[0], y);
@@ -308,7 +307,7 @@ Result<ClusteredGraph> with_clusters(const Graph& graph,
     products.emplace(expanded.products.at(layer.node), &layer);
   }
   passes::Rewriter rewriter(expanded.graph);
-  ClusteredGraph made;
+  ClusteredGraph clustered;
   for (size_t i = 0; i < expanded.graph.nodes().size(); ++i) {
     const Node& node = expanded.graph.nodes()[i];
     const auto layer = products.find(i);
@@ -317,10 +316,10 @@ Result<ClusteredGraph> with_clusters(const Graph& graph,
       continue;
     }
     SHOAL_ASSIGN(const int64_t bytes, write_layer(rewriter, node, *layer->second));
-    made.dense_bytes += bytes;
+    clustered.dense_bytes += bytes;
   }
-  SHOAL_ASSIGN(made.graph, rewriter.finish());
-  return made;
+  SHOAL_ASSIGN(clustered.graph, rewriter.finish());
+  return clustered;
 }
 
 }  // namespace shoal::plan

@@ -24,8 +24,8 @@ struct ClusteredLayer {
 inline constexpr uint64_t kClusterSeed = 1;
 ClusterWorkers workers_of(const ClusteredLayer& layer);
 
-// Whether the node multiplies by a constant matrix of reals, large enough and with so many zeros
-// that clusters can be of use. It is enough to look at a sample of the weights.
+// Whether the node multiplies by a constant matrix of reals, large enough and with enough zeros
+// for clusters to be of use. It is enough to look at a sample of the weights.
 bool can_be_clustered(const Graph& graph, const Node& node);
 
 struct ClusteredGraph {

@@ -2,11 +2,11 @@
 // values travel (MSCC and FGCP of MoDNN [Mao 2017a]). A hub has all inputs and wants all
 // outputs.
 //
-// 1. Rows get a part each: spectral embedding, balanced k-means, refinement (embedding.h,
-//    balanced_k_means.h, refine.h). A column belongs to the part that needs it most.
+// 1. Rows get a part each: spectral embedding, balanced k-means, refinement
+//    (refine.h). A column belongs to the part that needs it most.
 // 2. Outliers, the non-zeros whose column belongs to another part than their row, stay with their
 //    row. They make the value of the column travel once more for each part that has some.
-// 3. The hub computes outliers itself as long as it is not the last to finish (outliers.h).
+// 3. The hub computes outliers itself as long as it is not the last to finish (clusters.cc).
 //
 // The hub may be the first worker: then it has a part, too, whose values do not travel.
 //
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/plan/sparse/sparse_pattern.h"
+#include "shoal/plan/sparse/refine.h"
 
 namespace shoal::plan {
 

@@ -1,11 +1,278 @@
 #include "shoal/plan/sparse/refine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <compare>
 #include <numeric>
 #include <optional>
 
 namespace shoal::plan {
+
+SparsePattern pattern_of(std::span<const float> weight, size_t rows) {
+  SparsePattern pattern;
+  pattern.all_rows = rows;
+  if (weight.empty()) return pattern;
+  const size_t columns = pattern.all_columns = weight.size() / rows;
+  std::vector<uint32_t> index(columns, 0);  // 1 where a column is live, later its live index
+  for (size_t i = 0; i < weight.size(); ++i) {
+    if (weight[i] != 0) index[i % columns] = 1;
+  }
+  for (size_t c = 0; c < columns; ++c) {
+    if (index[c] == 0) continue;
+    index[c] = static_cast<uint32_t>(pattern.columns.size());
+    pattern.columns.push_back(c);
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns; ++c) {
+      if (weight[r * columns + c] != 0) pattern.targets.push_back(index[c]);
+    }
+    if (pattern.targets.size() == pattern.begins.back()) continue;
+    pattern.rows.push_back(r);
+    pattern.begins.push_back(pattern.targets.size());
+  }
+  return pattern;
+}
+
+double sampled_density(std::span<const float> weight) {
+  constexpr size_t kMost = 4096;
+  constexpr size_t kEnough = 64;                  // for a matrix that has no zeros
+  constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // odd, so that it meets no period of the matrix
+  if (weight.empty()) return 1;
+  const size_t count = std::min(kMost, weight.size());
+  size_t found = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    // All elements in turn where there are few of them.
+    const uint64_t at = weight.size() <= kMost ? i : (i * kStep >> 16) % weight.size();
+    if (weight[at] != 0) ++found;
+    if (i + 1 == kEnough && found == kEnough) return 1;
+  }
+  return static_cast<double>(found) / static_cast<double>(count);
+}
+
+SparsePattern transposed(const SparsePattern& pattern) {
+  SparsePattern turned{.all_rows = pattern.all_columns,
+                       .all_columns = pattern.all_rows,
+                       .rows = pattern.columns,
+                       .columns = pattern.rows,
+                       .begins = std::vector<size_t>(pattern.columns.size() + 1, 0),
+                       .targets = std::vector<uint32_t>(pattern.targets.size())};
+  for (uint32_t c : pattern.targets) ++turned.begins[c + 1];
+  for (size_t c = 0; c < pattern.columns.size(); ++c) turned.begins[c + 1] += turned.begins[c];
+  std::vector<size_t> next(turned.begins.begin(), turned.begins.end() - 1);
+  for (size_t r = 0; r < pattern.rows.size(); ++r) {
+    for (uint32_t c : pattern.row(r)) turned.targets[next[c]++] = static_cast<uint32_t>(r);
+  }
+  return turned;
+}
+
+namespace {
+
+constexpr int kSubspaceIterations = 30;
+
+using Scales = std::vector<double>;
+
+struct Degrees {
+  Scales row_scales;  // D1^-1/2
+  Scales column_scales;
+};
+
+Degrees degrees_of(const SparsePattern& pattern) {
+  Degrees degrees{.row_scales = Scales(pattern.rows.size()),
+                  .column_scales = Scales(pattern.columns.size(), 0)};
+  for (uint32_t c : pattern.targets) ++degrees.column_scales[c];
+  for (size_t r = 0; r < pattern.rows.size(); ++r) {
+    degrees.row_scales[r] = static_cast<double>(pattern.row(r).size());
+  }
+  for (Scales* scales : {&degrees.row_scales, &degrees.column_scales}) {
+    for (double& scale : *scales) scale = 1 / std::sqrt(scale);
+  }
+  return degrees;
+}
+
+// diag(scales) a
+Matrix scaled_rows(Matrix a, const Scales& scales) {
+  for (size_t i = 0; i < a.rows(); ++i) {
+    for (size_t j = 0; j < a.columns(); ++j) a(i, j) *= scales[i];
+  }
+  return a;
+}
+
+void add_row(Matrix& sum, size_t to, const Matrix& a, size_t from) {
+  const auto source = a.elements().subspan(from * a.columns(), a.columns());
+  const auto target = sum.elements().subspan(to * a.columns(), a.columns());
+  for (size_t j = 0; j < source.size(); ++j) target[j] += source[j];
+}
+
+// An x
+Matrix forward(const SparsePattern& pattern, const Degrees& degrees, const Matrix& x) {
+  const Matrix scaled = scaled_rows(x, degrees.column_scales);
+  Matrix sum(pattern.rows.size(), x.columns());
+  for (size_t r = 0; r < sum.rows(); ++r) {
+    for (uint32_t c : pattern.row(r)) add_row(sum, r, scaled, c);
+  }
+  return scaled_rows(std::move(sum), degrees.row_scales);
+}
+
+// Anᵀ x
+Matrix backward(const SparsePattern& pattern, const Degrees& degrees, const Matrix& x) {
+  const Matrix scaled = scaled_rows(x, degrees.row_scales);
+  Matrix sum(pattern.columns.size(), x.columns());
+  for (size_t r = 0; r < x.rows(); ++r) {
+    for (uint32_t c : pattern.row(r)) add_row(sum, c, scaled, r);
+  }
+  return scaled_rows(std::move(sum), degrees.column_scales);
+}
+
+// Removes the trivial singular vector, D2^1/2 1 in proportion, from every column of x.
+void remove_trivial(Matrix& x, const Scales& column_scales) {
+  double square = 0;
+  for (double scale : column_scales) square += 1 / (scale * scale);
+  for (size_t j = 0; j < x.columns(); ++j) {
+    double along = 0;
+    for (size_t i = 0; i < x.rows(); ++i) along += x(i, j) / column_scales[i];
+    for (size_t i = 0; i < x.rows(); ++i) x(i, j) -= along / square / column_scales[i];
+  }
+}
+
+// An orthonormal basis of the columns, longest direction first; zero where there is none left.
+Result<Matrix> orthonormal(const Matrix& x) {
+  SHOAL_ASSIGN(const EigenBasis basis, eigen_basis(gram(transposed(x))));
+  Scales factors(x.columns(), 0);
+  for (size_t j = 0; j < x.columns(); ++j) {
+    const double square = basis.values[j];
+    if (square > 1e-12 * basis.values[0] && square > 1e-24) factors[j] = 1 / std::sqrt(square);
+  }
+  return scaled_columns(product(x, basis.vectors), factors);
+}
+
+}  // namespace
+
+Result<Matrix> row_embedding(const SparsePattern& pattern, size_t dimensions, RandomStream random) {
+  const Degrees degrees = degrees_of(pattern);
+  Matrix x(pattern.columns.size(), dimensions);
+  for (size_t i = 0; i < x.elements().size(); ++i) {
+    x.elements()[i] = static_cast<double>(random[i] >> 11) * 0x1p-53 - 0.5;
+  }
+  for (int i = 0; i < kSubspaceIterations; ++i) {
+    remove_trivial(x, degrees.column_scales);
+    SHOAL_ASSIGN(const Matrix basis, orthonormal(x));
+    x = backward(pattern, degrees, forward(pattern, degrees, basis));
+  }
+  remove_trivial(x, degrees.column_scales);
+  SHOAL_ASSIGN(const Matrix basis, orthonormal(x));
+  return scaled_rows(forward(pattern, degrees, basis), degrees.row_scales);
+}
+
+namespace {
+
+constexpr int kIterations = 12;
+
+double squared_distance(const Matrix& a, size_t i, const Matrix& b, size_t j) {
+  double sum = 0;
+  for (size_t d = 0; d < a.columns(); ++d) {
+    const double difference = a(i, d) - b(j, d);
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+void copy_row(const Matrix& from, size_t i, Matrix& to, size_t j) {
+  for (size_t d = 0; d < from.columns(); ++d) to(j, d) = from(i, d);
+}
+
+// k-means++: each next centre is a point, the likelier the further it is from the others.
+Matrix first_centres(const Matrix& points, size_t count, RandomStream random) {
+  Matrix centres(count, points.columns());
+  copy_row(points, random.below(points.rows(), 0), centres, 0);
+  std::vector<double> nearest(points.rows(), kNoLimit);
+  for (size_t k = 1; k < count; ++k) {
+    double sum = 0;
+    for (size_t i = 0; i < points.rows(); ++i) {
+      nearest[i] = std::min(nearest[i], squared_distance(points, i, centres, k - 1));
+      sum += nearest[i];
+    }
+    double rest = sum * (static_cast<double>(random[k] >> 11) * 0x1p-53);
+    size_t chosen = 0;
+    while (chosen + 1 < points.rows() && rest >= nearest[chosen]) rest -= nearest[chosen++];
+    copy_row(points, chosen, centres, k);
+  }
+  return centres;
+}
+
+// First those points that lose most if they do not get the nearest cluster.
+std::vector<size_t> most_eager_first(const Matrix& distances) {
+  std::vector<double> regrets(distances.rows(), 0);
+  for (size_t i = 0; i < distances.rows(); ++i) {
+    const auto row = distances.elements().subspan(i * distances.columns(), distances.columns());
+    std::vector<double> sorted(row.begin(), row.end());
+    std::sort(sorted.begin(), sorted.end());
+    if (sorted.size() > 1) regrets[i] = sorted[1] - sorted[0];
+  }
+  std::vector<size_t> order(distances.rows());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return regrets[a] > regrets[b]; });
+  return order;
+}
+
+std::vector<size_t> assigned(const Matrix& distances, std::span<const double> weights,
+                             std::span<const double> capacities) {
+  std::vector<size_t> clusters(distances.rows());
+  std::vector<double> loads(capacities.size(), 0);
+  for (size_t i : most_eager_first(distances)) {
+    size_t best = 0;
+    bool fits = false;
+    for (size_t k = 0; k < capacities.size(); ++k) {
+      const bool has_room = loads[k] + weights[i] <= capacities[k];
+      const bool better = has_room
+                              ? !fits || distances(i, k) < distances(i, best)
+                              : !fits && loads[k] / capacities[k] < loads[best] / capacities[best];
+      if (better) best = k;
+      fits = fits || has_room;
+    }
+    clusters[i] = best;
+    loads[best] += weights[i];
+  }
+  return clusters;
+}
+
+// The weighted means; a cluster without points keeps its centre.
+void move_centres(Matrix& centres, const Matrix& points, std::span<const double> weights,
+                  std::span<const size_t> clusters) {
+  Matrix sums(centres.rows(), centres.columns());
+  std::vector<double> loads(centres.rows(), 0);
+  for (size_t i = 0; i < points.rows(); ++i) {
+    loads[clusters[i]] += weights[i];
+    for (size_t d = 0; d < points.columns(); ++d) sums(clusters[i], d) += weights[i] * points(i, d);
+  }
+  for (size_t k = 0; k < centres.rows(); ++k) {
+    if (loads[k] == 0) continue;
+    for (size_t d = 0; d < centres.columns(); ++d) centres(k, d) = sums(k, d) / loads[k];
+  }
+}
+
+}  // namespace
+
+std::vector<size_t> balanced_k_means(const Matrix& points, std::span<const double> weights,
+                                     std::span<const double> capacities, RandomStream random) {
+  if (points.rows() == 0) return {};
+  Matrix centres = first_centres(points, capacities.size(), random);
+  std::vector<size_t> clusters;
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    Matrix distances(points.rows(), centres.rows());
+    for (size_t i = 0; i < points.rows(); ++i) {
+      for (size_t k = 0; k < centres.rows(); ++k) {
+        distances(i, k) = squared_distance(points, i, centres, k);
+      }
+    }
+    std::vector<size_t> next = assigned(distances, weights, capacities);
+    if (next == clusters) break;
+    clusters = std::move(next);
+    move_centres(centres, points, weights, clusters);
+  }
+  return clusters;
+}
+
 namespace {
 
 constexpr int kPasses = 12;

@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <set>
+#include <span>
 
+#include "shoal/base/text/number_text.h"
+#include "shoal/plan/coding/protect.h"
+#include "shoal/plan/comparison/conclusion.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/survive.h"
-#include "shoal/plan/stream/round_robin.h"
 
 namespace shoal::plan {
 namespace {
@@ -50,14 +54,14 @@ class StreamPlanner {
   Status try_stages(const std::vector<int>& workers, size_t count, size_t most_workers) {
     const auto stages = StageFinder(graph_, cluster_, workers).best(count, most_workers);
     if (!stages) return {};
-    StreamPrediction made{name_of(*stages)};
-    SHOAL_ASSIGN(made.turns, make_round_robin(graph_, cluster_, *stages));
+    StreamPrediction prediction{name_of(*stages)};
+    SHOAL_ASSIGN(prediction.turns, make_round_robin(graph_, cluster_, *stages));
     if (options_.survive > 0) {
-      SHOAL_ASSIGN(made.turns, repeat(graph_, std::move(made.turns), options_.survive, workers_,
-                                      options_.wait_seconds));
-      made.name += ", " + std::to_string(options_.survive + 1) + " times";
+      SHOAL_ASSIGN(prediction.turns, repeat(graph_, std::move(prediction.turns), options_.survive,
+                                            workers_, options_.wait_seconds));
+      prediction.name += ", " + std::to_string(options_.survive + 1) + " times";
     }
-    if (fits(made.turns)) add(std::move(made), workers_in(*stages));
+    if (fits(prediction.turns)) add(std::move(prediction), workers_in(*stages));
     return {};
   }
 
@@ -101,13 +105,13 @@ class StreamPlanner {
     return {};
   }
 
-  void add(StreamPrediction made, size_t workers) {
-    made.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers;
+  void add(StreamPrediction prediction, size_t workers) {
+    prediction.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers;
     // Enough for the pipeline to fill in the first half and to run steadily in the second.
-    const size_t requests = 8 * std::max(made.in_flight, made.turns.size());
-    made.stream = simulate_stream(made.turns, cluster_, requests, made.in_flight);
-    const auto same = [&](const StreamPrediction& other) { return other.name == made.name; };
-    if (std::ranges::none_of(found_, same)) found_.push_back(std::move(made));
+    const size_t requests = 8 * std::max(prediction.in_flight, prediction.turns.size());
+    prediction.stream = simulate_stream(prediction.turns, cluster_, requests, prediction.in_flight);
+    const auto same = [&](const StreamPrediction& other) { return other.name == prediction.name; };
+    if (std::ranges::none_of(found_, same)) found_.push_back(std::move(prediction));
   }
 
   static size_t workers_in(const std::vector<Stage>& stages) {
@@ -137,6 +141,207 @@ Result<std::vector<StreamPrediction>> make_stream_plans(const Graph& graph,
                                                         const ClusterProfile& cluster,
                                                         const StreamOptions& options) {
   return StreamPlanner(graph, cluster, options).run();
+}
+
+namespace {
+
+// Turns of replicated stages. Weighted round robin by greedy list scheduling: within a round, each
+// request of a stage goes to the worker whose finishing time would be least. A longer round
+// approximates unequal speeds better, but each turn is a plan that has to be deployed.
+
+// The tasks of a stage's workers for one request, and their times.
+struct Turn {
+  std::vector<Task> tasks;
+  std::vector<double> seconds;
+};
+
+Result<std::vector<Turn>> turns_at(const Graph& graph, const ClusterProfile& cluster,
+                                   const std::vector<Stage>& stages) {
+  std::vector<Turn> turns;
+  for (const Stage& stage : stages) {
+    Turn& turn = turns.emplace_back();
+    const std::vector<Piece> pieces = whole_pieces(graph, stage.nodes);
+    SHOAL_ASSIGN(const Part part, make_part(graph, stage.nodes, pieces));
+    for (int worker : stage.workers) {
+      turn.tasks.push_back({worker, pieces});
+      turn.seconds.push_back(seconds_of(graph, part, cluster.workers[static_cast<size_t>(worker)]));
+    }
+  }
+  return turns;
+}
+
+// The length of a round: a multiple of the number of workers of every stage, so that equal workers
+// get equal turns, and twelve times that if speeds differ by more than 3 %.
+size_t turn_count(const std::vector<Turn>& stages, size_t most) {
+  constexpr double kAboutEqual = 1.03;
+  size_t count = 1, rounds = 1;
+  for (const Turn& stage : stages) {
+    count = std::lcm(count, stage.tasks.size());
+    const auto [least, largest] = std::ranges::minmax(stage.seconds);
+    if (largest > kAboutEqual * least) rounds = 12;
+  }
+  return count >= most ? most : count * std::min(rounds, most / count);
+}
+
+}  // namespace
+
+Result<std::vector<ScheduledPlan>> make_round_robin(const Graph& graph,
+                                                    const ClusterProfile& cluster,
+                                                    const std::vector<Stage>& stages, size_t most) {
+  SHOAL_ASSIGN(const std::vector<Turn> at, turns_at(graph, cluster, stages));
+  std::vector<Plan> plans(turn_count(at, most));
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const auto& [tasks, seconds] = at[s];
+    std::vector<double> busy(tasks.size(), 0);
+    for (Plan& plan : plans) {
+      size_t next = 0;
+      for (size_t w = 1; w < tasks.size(); ++w) {
+        if (busy[w] + seconds[w] < busy[next] + seconds[next]) next = w;
+      }
+      busy[next] += seconds[next];
+      plan.segments.push_back(
+          {stages[s].nodes, "worker " + std::to_string(tasks[next].worker), {tasks[next]}});
+    }
+  }
+  const auto shared = std::make_shared<const Graph>(graph);
+  std::vector<ScheduledPlan> turns;
+  for (Plan& plan : plans) {
+    SHOAL_ASSIGN(ScheduledPlan turn, ScheduledPlan::make(shared, std::move(plan)));
+    turns.push_back(std::move(turn));
+  }
+  return turns;
+}
+
+Result<std::vector<ScheduledPlan>> repeat(const Graph& graph, std::vector<ScheduledPlan> turns,
+                                          int survive, std::vector<int> workers,
+                                          double wait_seconds) {
+  std::ranges::sort(workers);
+  std::shared_ptr<const Graph> shared;
+  for (ScheduledPlan& turn : turns) {
+    SHOAL_ASSIGN(Protected safe, protect(graph, turn.plan(), survive, workers, false));
+    if (shared == nullptr) shared = std::make_shared<const Graph>(std::move(safe.graph));
+    safe.plan.wait_seconds = wait_seconds;
+    SHOAL_ASSIGN(turn, ScheduledPlan::make(shared, std::move(safe.plan)));
+  }
+  return turns;
+}
+
+namespace {
+
+ClusterProfile with_enough_memory(ClusterProfile cluster) {
+  for (WorkerProfile& worker : cluster.workers) {
+    if (worker.present) worker.memory_bytes = WorkerProfile().memory_bytes;
+  }
+  return cluster;
+}
+
+}  // namespace
+
+Result<StreamComparison> compare_streams(Graph graph, ClusterProfile cluster,
+                                         const StreamOptions& options, bool forced) {
+  SHOAL_ASSIGN(auto plans, make_stream_plans(graph, cluster, options));
+  // The yardstick has no redundancy: one worker alone cannot survive its own loss.
+  const StreamOptions alone{.stages = false, .replicas = false, .excluded = options.excluded};
+  auto single = make_stream_plans(graph, cluster, alone);
+  const bool single_fits = single.status().code() != Code::kExhausted;
+  if (!single_fits) single = make_stream_plans(graph, with_enough_memory(cluster), alone);
+  if (!single.ok()) return single.status();
+  if (forced && plans.size() > 1) {
+    std::erase_if(plans,
+                  [](const StreamPrediction& plan) { return plan.name.starts_with("one worker"); });
+  }
+  return StreamComparison{std::move(graph), std::move(cluster), std::move(plans),
+                          single->front().requests_per_second(), single_fits};
+}
+
+Advice advise(const StreamComparison& comparison) {
+  const auto busy = std::ranges::count_if(comparison.best().stream.compute_seconds,
+                                          [](double seconds) { return seconds > 0; });
+  Advice advice{.use = Use::kAll,
+                .used = static_cast<size_t>(busy),
+                .all = count_present(comparison.cluster)};
+  if (advice.all == 1) {
+    advice.use = Use::kOnlyWorker;
+  } else if (!comparison.single_fits) {
+    advice.use = Use::kTogether;
+  } else if (advice.used < advice.all) {
+    // Before the gain: idle workers are the more specific advice.
+    advice.use = Use::kSome;
+  } else if (comparison.speedup() < kWorthwhileSpeedup) {
+    advice.use = Use::kNoGain;
+  }
+  return advice;
+}
+
+Period period_of(const StreamPrediction& plan) {
+  return {1 / plan.requests_per_second(),
+          seconds_per_request(plan, std::ranges::max(plan.stream.compute_seconds)),
+          seconds_per_request(plan, std::ranges::max(plan.stream.transfer_seconds))};
+}
+
+std::string why_slower(const StreamPrediction& plan) {
+  const Period period = period_of(plan);
+  return "its busiest worker computes " + fixed(1e3 * period.compute_seconds, 1) +
+         " ms and its busiest link is in use " + fixed(1e3 * period.transfer_seconds, 1) +
+         " ms for every request";
+}
+
+std::string advice_text(const StreamComparison& comparison) {
+  return advice_text(advise(comparison),
+                     "answers every " + fixed(1e3 / comparison.single_per_second, 1) + " ms");
+}
+
+double seconds_per_request(const StreamPrediction& plan, double seconds) {
+  return seconds / static_cast<double>(plan.stream.answered.size());
+}
+
+std::string to_text(const StreamPrediction& plan) {
+  std::string text;
+  for (size_t t = 0; t < plan.turns.size(); ++t) {
+    text += "turn " + std::to_string(t) + '\n' + to_text(plan.graph(), plan.turns[t].plan());
+  }
+  return text;
+}
+
+StragglerLatencies simulate_stragglers(const Prediction& plan, const ClusterProfile& cluster,
+                                       size_t requests, const Stragglers& stragglers) {
+  constexpr double kForEver = 1e9;  // seconds
+  const auto run = [&](double wait) {
+    const ScheduledPlan turn = plan.scheduled.with_wait(wait);
+    const Stream stream = simulate_stream(std::span(&turn, 1), cluster, requests, 1, stragglers);
+    LatencyRecorder latencies;
+    for (double seconds : stream.latencies) latencies.add(1e3 * seconds);
+    return latencies;
+  };
+  return {run(plan.plan().wait_seconds), run(kForEver)};
+}
+
+Json to_json(const StragglerLatencies& latencies) {
+  return {{"requests", latencies.first.count()},
+          {"mean_ms", latencies.first.mean()},
+          {"p50_ms", latencies.first.quantile(0.5)},
+          {"p99_ms", latencies.first.quantile(0.99)},
+          {"waiting_mean_ms", latencies.all.mean()},
+          {"waiting_p50_ms", latencies.all.quantile(0.5)},
+          {"waiting_p99_ms", latencies.all.quantile(0.99)}};
+}
+
+std::vector<Facts> rows_of(const StragglerLatencies& latencies, const std::string& model,
+                           const std::string& plan) {
+  const LatencyRecorder &first = latencies.first, &all = latencies.all;
+  const auto row = [&](const std::string& of, const std::string& name, const char* how,
+                       const auto& cell) -> Facts {
+    return {shown("model", of),
+            shown("plan", name),
+            shown(" ", how),
+            shown("mean ms", cell(first.mean(), all.mean())),
+            shown("p50", cell(first.quantile(0.5), all.quantile(0.5))),
+            shown("p99", cell(first.quantile(0.99), all.quantile(0.99)))};
+  };
+  return {row(model, plan, "waiting for all", [](double, double ms) { return fixed(ms, 1); }),
+          row("", "", "first that are enough", [](double ms, double) { return fixed(ms, 1); }),
+          row("", "", "less",
+              [](double now, double before) { return fixed(100 * (1 - now / before), 0) + " %"; })};
 }
 
 }  // namespace shoal::plan

@@ -6,7 +6,7 @@
 
 #include "shoal/base/text/facts.h"
 #include "shoal/plan/comparison/comparison_facts.h"
-#include "shoal/plan/stream/stream_comparison.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::plan {
 

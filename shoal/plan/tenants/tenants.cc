@@ -7,7 +7,7 @@
 //
 //   1. A pool for each model: the planner's plans on all workers, on subsets of them, and on each
 //      worker alone.
-//   2. To each pool, plans for what single plans of the next model leave (demand.h), and on few
+//   2. To each pool, plans for what single plans of the next model leave (tenants.h), and on few
 //      workers all chains of the beam search.
 //   3. The best combination of the pools, tried in the order of falling speed and cut off by the
 //      bound that nobody is faster among others than alone.
@@ -29,17 +29,115 @@
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/hierarchy/levels.h"
 #include "shoal/plan/search/choices.h"
-#include "shoal/plan/search/cuts.h"
 #include "shoal/plan/search/segment_search.h"
 
 namespace shoal::plan {
+namespace {
+
+// Sharing a machine in time. A worker that others keep busy for a part u of the time gives the rest
+// of it to a task, if it turns from one to the other often enough (processor sharing):
+//
+//   seconds among others = seconds alone / (1 - u)
+//
+// The same holds for the bandwidth of a link and of a medium. A machine sends, receives and shares
+// its medium at the same time, so the busiest of the three decides.
+constexpr double kLeast = 0.01;  // of a worker's time: with less left, it is of no use
+
+void add(std::vector<double>& sum, const std::vector<double>& more) {
+  for (size_t i = 0; i < more.size(); ++i) sum[i] += more[i];
+}
+
+// The part of its time that a machine's link has left.
+double left_of_link(const Demand& others, const ClusterProfile& cluster, int machine) {
+  double busy = 0;
+  // From the machine to itself: its way out, its way in, its medium.
+  for (Resource resource : resources_of(cluster, machine, machine)) {
+    busy = std::max(busy, others.network[resource]);
+  }
+  return std::max(1 - busy, kLeast);
+}
+
+double left_of_worker(const Demand& others, size_t worker) {
+  return std::max(1 - others.compute[worker], kLeast);
+}
+
+}  // namespace
+
+Demand demand_of(const Prediction& prediction, const Steps& steps, const ClusterProfile& cluster,
+                 double requests) {
+  Demand demand{std::vector<double>(cluster.workers.size()),
+                std::vector<double>(resource_count(cluster)),
+                memory_bytes(prediction.graph(), prediction.plan(), prediction.schedule(),
+                             cluster.workers.size())};
+  for (size_t w = 0; w < steps.tasks.size(); ++w) {
+    for (const TaskStep& task : steps.tasks[w]) demand.compute[w] += requests * task.seconds;
+  }
+  for (const Message& message : steps.messages) {
+    for (Resource resource : message.uses) demand.network[resource] += requests * message.seconds;
+  }
+  return demand;
+}
+
+Demand sum_of(std::span<const Demand> demands, const ClusterProfile& cluster) {
+  const size_t workers = cluster.workers.size();
+  Demand sum{std::vector<double>(workers), std::vector<double>(resource_count(cluster)),
+             std::vector<double>(workers)};
+  for (const Demand& demand : demands) {
+    add(sum.compute, demand.compute);
+    add(sum.network, demand.network);
+    add(sum.memory, demand.memory);
+  }
+  return sum;
+}
+
+bool is_met(const Demand& total, const ClusterProfile& cluster) {
+  const auto in_time = [](double part) { return part <= 1; };
+  if (!std::ranges::all_of(total.compute, in_time)) return false;
+  if (!std::ranges::all_of(total.network, in_time)) return false;
+  for (size_t w = 0; w < total.memory.size(); ++w) {
+    if (total.memory[w] > cluster.workers[w].memory_bytes) return false;
+  }
+  return true;
+}
+
+ClusterProfile left_by(const Demand& others, const ClusterProfile& cluster) {
+  ClusterProfile left = cluster;
+  for (size_t w = 0; w < cluster.workers.size(); ++w) {
+    WorkerProfile& worker = left.workers[w];
+    const double time = left_of_worker(others, w);
+    const double link = left_of_link(others, cluster, static_cast<int>(w));
+    worker.memory_bytes -= others.memory[w];
+    if (time <= kLeast || link <= kLeast || worker.memory_bytes <= 0) worker.present = false;
+    scale(worker, 1 / time);
+    left.links[w].bytes_per_second *= link;
+  }
+  left.coordinator.bytes_per_second *= left_of_link(others, cluster, kCoordinator);
+  return left;
+}
+
+double seconds_among(const Demand& others, Steps steps, const ClusterProfile& cluster) {
+  for (size_t w = 0; w < steps.tasks.size(); ++w) {
+    for (TaskStep& task : steps.tasks[w]) task.seconds /= left_of_worker(others, w);
+  }
+  std::vector<double> bandwidth;  // by machine, the coordinator first
+  for (int m = kCoordinator; m < std::ssize(cluster.workers); ++m) {
+    bandwidth.push_back(cluster.link_of(m).bytes_per_second * left_of_link(others, cluster, m));
+  }
+  for (Message& message : steps.messages) {
+    const double out = bandwidth[static_cast<size_t>(message.from + 1)];
+    const double in = bandwidth[static_cast<size_t>(message.to + 1)];
+    message.seconds = message.bytes / std::min(out, in);
+  }
+  return answer_seconds(steps, cluster);
+}
+
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // A plan of one tenant's pool.
 struct Option {
-  Prediction made;  // as if it were alone
+  Prediction prediction;  // as if it were alone
   Steps steps;
   Demand demand;
 };
@@ -132,7 +230,7 @@ class JointPlanner {
     const std::vector<int> workers = Choices(graph, cluster_, options_.excluded).workers();
     SHOAL_TRY(add_plans(i, cluster_, options_));
     if (pools_[i].empty()) return Status(Code::kExhausted, "no worker has memory for its part");
-    alone_.push_back(pools_[i].front().made);
+    alone_.push_back(pools_[i].front().prediction);
     for (const std::vector<int>& subset : subsets_of(workers)) {
       PlanOptions options = options_;
       for (int worker : workers) {
@@ -141,8 +239,8 @@ class JointPlanner {
       SHOAL_TRY(add_plans(i, cluster_, options));
     }
     for (int worker : workers) {
-      SHOAL_ASSIGN(Prediction one, plan_for_one(graph, cluster_, worker));
-      add(i, std::move(one));
+      SHOAL_ASSIGN(Prediction alone, plan_for_one(graph, cluster_, worker));
+      add(i, std::move(alone));
     }
     return {};
   }
@@ -152,22 +250,25 @@ class JointPlanner {
     auto plans = plans_for(*tenants_[i].graph, cluster, options);
     if (plans.status().code() == Code::kExhausted) return {};
     if (!plans.ok()) return plans.status();
-    for (Prediction& made : *plans) {
-      add(i, predict(std::move(made.name), std::move(made.scheduled), cluster_));
+    for (Prediction& prediction : *plans) {
+      add(i, predict(std::move(prediction.name), std::move(prediction.scheduled), cluster_));
     }
     return {};
   }
 
-  void add(size_t i, Prediction made) {
-    const auto is_known = [&](const Option& option) { return option.made.plan() == made.plan(); };
-    if (!fits(cluster_, made) || std::ranges::any_of(pools_[i], is_known)) return;
-    Steps steps = make_steps(made.graph(), made.plan(), made.schedule(), cluster_);
-    Demand demand = demand_of(made, steps, cluster_, tenants_[i].requests_per_second);
-    pools_[i].push_back({std::move(made), std::move(steps), std::move(demand)});
+  void add(size_t i, Prediction prediction) {
+    const auto is_known = [&](const Option& option) {
+      return option.prediction.plan() == prediction.plan();
+    };
+    if (!fits(cluster_, prediction) || std::ranges::any_of(pools_[i], is_known)) return;
+    Steps steps =
+        make_steps(prediction.graph(), prediction.plan(), prediction.schedule(), cluster_);
+    Demand demand = demand_of(prediction, steps, cluster_, tenants_[i].requests_per_second);
+    pools_[i].push_back({std::move(prediction), std::move(steps), std::move(demand)});
   }
 
   double bound(size_t i, const Option& option) const {
-    return option.made.timeline.seconds / alone_[i].timeline.seconds;
+    return option.prediction.timeline.seconds / alone_[i].timeline.seconds;
   }
 
   // The best combination, by depth-first search. Of many tenants, only the fastest plans of each.
@@ -179,7 +280,8 @@ class JointPlanner {
     for (const std::vector<Option>& pool : pools_) {
       std::vector<size_t>& order = orders.emplace_back(pool.size());
       std::iota(order.begin(), order.end(), size_t{0});
-      std::ranges::stable_sort(order, {}, [&](size_t o) { return pool[o].made.timeline.seconds; });
+      std::ranges::stable_sort(order, {},
+                               [&](size_t o) { return pool[o].prediction.timeline.seconds; });
       order.resize(std::min(order.size(), most));
     }
     std::vector<size_t> chosen;
@@ -235,11 +337,11 @@ class JointPlanner {
     const std::vector<Option>& pool = pools_[(i + 1) % pools_.size()];
     std::vector<std::pair<std::vector<int>, const Option*>> fastest;
     for (const Option& option : pool) {
-      const std::vector<int> set = workers_of(option.made.plan());
+      const std::vector<int> set = workers_of(option.prediction.plan());
       const auto known = std::ranges::find(fastest, set, [](const auto& one) { return one.first; });
       if (known == fastest.end()) {
         if (fastest.size() < kMostSets) fastest.push_back({set, &option});
-      } else if (option.made.timeline.seconds < known->second->made.timeline.seconds) {
+      } else if (option.prediction.timeline.seconds < known->second->prediction.timeline.seconds) {
         known->second = &option;
       }
     }
@@ -264,14 +366,15 @@ class JointPlanner {
     const Choices choices(graph, cluster, options_.excluded);
     if (choices.workers().empty() || choices.workers().size() > kFew) return {};
     Candidates candidates(graph, cluster, find_cuts(graph, kMostLive));
-    SearchOptions how;
-    for (const Layout& layout : choices.ones()) how.layouts.push_back(candidates.add(layout));
+    SearchOptions search_options;
+    for (const Layout& layout : choices.ones())
+      search_options.layouts.push_back(candidates.add(layout));
     for (Cut cut : {Cut::kRows, Cut::kChannels}) {
       for (const Layout& layout : choices.of(cut, false)) {
-        how.layouts.push_back(candidates.add(layout));
+        search_options.layouts.push_back(candidates.add(layout));
       }
     }
-    for (const Chain& chain : search(candidates, how)) {
+    for (const Chain& chain : search(candidates, search_options)) {
       SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(graph, plan_of(candidates, chain)));
       add(i, predict(name_of(candidates, chain), std::move(scheduled), cluster_));
     }
@@ -282,7 +385,7 @@ class JointPlanner {
   // worker more.
   Status respond(size_t i, std::vector<size_t> chosen) {
     const Demand others = demand_of_others(chosen, i);
-    std::vector<int> used = workers_of(pools_[i][chosen[i]].made.plan());
+    std::vector<int> used = workers_of(pools_[i][chosen[i]].prediction.plan());
     chosen[i] = 0;  // it does not matter to a response
     const auto is_new = [&](int worker, double part) {
       return answered_.emplace(i, chosen, worker, part).second;
@@ -307,7 +410,8 @@ class JointPlanner {
     for (size_t i = 0; i < tenants_.size(); ++i) {
       const Option& mine = pools_[i][chosen[i]];
       const ClusterProfile left = left_by(demand_of_others(chosen, i), cluster_);
-      plans.push_back({predict(mine.made.name, mine.made.scheduled, left), alone_[i], mine.demand});
+      plans.push_back(
+          {predict(mine.prediction.name, mine.prediction.scheduled, left), alone_[i], mine.demand});
     }
     return plans;
   }

@@ -7,7 +7,6 @@
 
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/model/onnx/opsets/normalize.h"
-#include "shoal/model/onnx/opsets/versions.h"
 #include "shoal/model/onnx/program/program.h"
 #include "shoal/model/ops/ops.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "shoal/model/onnx/opsets/versions.h"
+#include "shoal/model/onnx/opsets/normalize.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::report {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "shoal/base/text/number_text.h"
-#include "shoal/plan/comparison/explanation.h"
+#include "shoal/plan/comparison/conclusion.h"
 #include "shoal/report/html/markup.h"
 #include "shoal/report/html/page.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shoal/plan/comparison/comparison.h"
-#include "shoal/plan/stream/stream_comparison.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::report {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/model/ops/ops.h"
-#include "shoal/plan/comparison/explanation.h"
+#include "shoal/plan/comparison/conclusion.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::report {

@@ -6,7 +6,7 @@
 
 #include "shoal/cluster/device/board.h"
 #include "shoal/model/ops/ops.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 #include "shoal/serve/devices/cluster_view.h"
 #include "shoal/serve/devices/local_devices.h"
 

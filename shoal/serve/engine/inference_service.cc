@@ -16,7 +16,7 @@ Result<Inputs> arrange(const ServedModel& model, const std::vector<NamedTensor>&
   const auto& infos = model.inputs();
   Inputs inputs(infos.size());
   for (const NamedTensor& one : named) {
-    const auto it = std::ranges::find(infos, one.name, &InputInfo::name);
+    const auto it = std::ranges::find(infos, one.name, &TensorInfo::name);
     if (it == infos.end()) return invalid("the model has no input " + printable(one.name, 64));
     Tensor& place = inputs[static_cast<size_t>(it - infos.begin())];
     if (place.defined()) return invalid("input " + printable(one.name, 64) + " is there twice");

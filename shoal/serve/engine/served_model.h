@@ -32,7 +32,7 @@ using Inputs = std::vector<Tensor>;
 struct ModelFacts {
   ModelSource source;
   ModelMetadata metadata = {};
-  std::vector<InputInfo> inputs = {};
+  std::vector<TensorInfo> inputs = {};
   int64_t max_batch = 1;
   double ms = 0;  // of one item, as it was measured when it was loaded; 0: it was not
 };
@@ -46,7 +46,7 @@ class ServedModel {
   const std::shared_ptr<const ModelFacts>& facts() const { return facts_; }
   const ModelSource& source() const { return facts_->source; }
   const ModelMetadata& metadata() const { return facts_->metadata; }
-  const std::vector<InputInfo>& inputs() const { return session_.inputs(); }
+  const std::vector<TensorInfo>& inputs() const { return session_.inputs(); }
   const std::vector<std::string>& outputs() const { return session_.outputs(); }
   int64_t max_batch() const { return batched_.empty() ? 1 : batched_.rbegin()->first; }
 

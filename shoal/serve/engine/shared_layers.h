@@ -13,7 +13,6 @@
 #include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/engine/shared_layers/common_prefix.h"
-#include "shoal/engine/shared_layers/prefix_runner.h"
 #include "shoal/model/graph/graph.h"
 #include "shoal/variants/scheduler/memory.h"
 #include "shoal/variants/scheduler/task.h"

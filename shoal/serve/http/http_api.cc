@@ -110,8 +110,8 @@ Result<InferRequest> parse_request(const ModelFacts& model, const Body& body) {
   if (model.inputs.size() != 1) {
     return invalid("a raw request needs a model with one input");
   }
-  const InputInfo& input = model.inputs[0];
-  return parse_raw_request(body, input.name, input.dtype, input.dims);
+  const TensorInfo& input = model.inputs[0];
+  return parse_raw_request(body, input.name, *input.dtype, input.sizes());
 }
 
 Reply infer_reply(InferResult result) {
@@ -292,7 +292,7 @@ void Api::classify(const Call& call, const HttpRequest& request, const ReplyTo& 
   if (!model.ok()) return fail(model.status());
   const ModelFacts& facts = **model;
   if (facts.inputs.size() != 1) return fail(invalid("the model has more than one input"));
-  auto input = image_for_input(*image, facts.inputs[0].dims, facts.source.preprocess);
+  auto input = image_for_input(*image, facts.inputs[0].sizes(), facts.source.preprocess);
   if (!input.ok()) return fail(input.status());
   InferRequest wanted;
   wanted.priority = priority_of(request.priority);

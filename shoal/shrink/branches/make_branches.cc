@@ -12,7 +12,7 @@
 #include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/ops/chain.h"
 #include "shoal/model/ops/ops.h"
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 #include "shoal/shrink/branches/branch_networks.h"
 #include "shoal/shrink/compress/units/narrowing.h"
 #include "shoal/shrink/compress/units/remove.h"

@@ -11,7 +11,7 @@
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/plan_recipe.h"
 #include "shoal/plan/search/planner.h"
-#include "shoal/plan/search/wire_inputs.h"
+#include "shoal/plan/search/wire_format.h"
 #include "shoal/shrink/compress/analysis/value_probe.h"
 #include "shoal/shrink/fit_cluster/other_networks.h"
 #include "shoal/shrink/retraining/norms.h"

@@ -9,7 +9,7 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/zoo/builder.h"
 #include "shoal/plan/cost/simulate.h"
-#include "shoal/plan/scheduled_plan.h"
+#include "shoal/plan/plan.h"
 
 namespace shoal::concurrent {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "shoal/base/text/printable.h"
-#include "shoal/engine/delta/plane.h"
+#include "shoal/engine/delta/changes.h"
 #include "shoal/engine/session/session.h"
 #include "shoal/video/keyframe/async_features.h"
 #include "shoal/video/keyframe/sparse_network.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "shoal/base/round_up.h"
-#include "shoal/engine/cpu/elementwise/elementwise_chain.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/engine/cpu/layout/blocked.h"
 #include "shoal/model/passes/passes.h"
 

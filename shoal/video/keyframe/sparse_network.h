@@ -1,7 +1,7 @@
 // SparseNetwork: a network that computes only where a mask says so (SSI [Mao 2019]).
 //
 // The mask of the input is brought to the plane of each value, and of a node whose kernel can leave
-// out parts of its output (engine/cpu/rectangle_kernel.h) only the tiles that are set are computed;
+// out parts of its output (engine/cpu/kernel.h) only the tiles that are set are computed;
 // the others are zero. Other kernels compute their whole output from what there is. As with the
 // source's index of positions and smaller matrix, a tile costs what it has of the pixels; a scan of
 // the mask gives the rectangles (delta::TileMask::rectangles), and no element is copied.
@@ -14,10 +14,10 @@
 
 #include "shoal/base/status.h"
 #include "shoal/engine/cpu/executable.h"
+#include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/cpu/rectangle.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/delta/changes.h"
 #include "shoal/engine/delta/kept_values.h"
-#include "shoal/engine/delta/tile_mask.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/model/graph/graph.h"
 #include "shoal/model/tensor/tensor.h"

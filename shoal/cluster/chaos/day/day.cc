@@ -14,7 +14,7 @@
 
 #include "shoal/base/machine/machine.h"
 #include "shoal/cluster/chaos/day/sim_team.h"
-#include "shoal/plan/hierarchy/teams.h"
+#include "shoal/plan/hierarchy/levels.h"
 
 namespace shoal::chaos {
 namespace {

@@ -14,7 +14,7 @@
 #include "shoal/cluster/chaos/sim_clock.h"
 #include "shoal/cluster/coordinator/policy/failover_policy.h"
 #include "shoal/cluster/coordinator/policy/requests.h"
-#include "shoal/plan/hierarchy/groups.h"
+#include "shoal/plan/hierarchy/levels.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::chaos {

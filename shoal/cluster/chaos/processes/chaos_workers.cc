@@ -6,7 +6,7 @@
 
 #include "shoal/cluster/chaos/processes/equal_plans.h"
 #include "shoal/cluster/emulate/machines/dilation.h"
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::chaos {
 

@@ -1,6 +1,6 @@
 #include "shoal/cluster/chaos/processes/equal_plans.h"
 
-#include "shoal/plan/search/subset.h"
+#include "shoal/plan/search/choices.h"
 
 namespace shoal::cluster {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "shoal/plan/boxes.h"
+#include "shoal/plan/part.h"
 
 namespace shoal::cluster {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shoal/plan/coding/rounding.h"
+#include "shoal/plan/coding/coded_product.h"
 #include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::cluster {

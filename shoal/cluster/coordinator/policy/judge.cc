@@ -14,7 +14,7 @@
 #include <map>
 #include <set>
 
-#include "shoal/plan/search/wire_inputs.h"
+#include "shoal/plan/search/wire_format.h"
 
 namespace shoal::cluster {
 namespace {

@@ -25,7 +25,7 @@
 #include "shoal/base/threads/fair_queue.h"
 #include "shoal/cluster/coordinator/policy/answer.h"
 #include "shoal/cluster/coordinator/policy/attempt_window.h"
-#include "shoal/plan/scheduled_plan.h"
+#include "shoal/plan/plan.h"
 
 namespace shoal::cluster {
 

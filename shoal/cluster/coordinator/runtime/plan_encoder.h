@@ -6,7 +6,7 @@
 
 #include "shoal/cluster/messages/greeting.h"
 #include "shoal/cluster/messages/wire.h"
-#include "shoal/plan/scheduled_plan.h"
+#include "shoal/plan/plan.h"
 
 namespace shoal::cluster {
 

@@ -9,9 +9,9 @@
 
 #include "messages.pb.h"
 #include "shoal/cluster/messages/message_io.h"
-#include "shoal/plan/coding/rounding.h"
+#include "shoal/plan/coding/coded_product.h"
 #include "shoal/plan/cost/plan_stats.h"
-#include "shoal/plan/search/wire_inputs.h"
+#include "shoal/plan/search/wire_format.h"
 
 namespace shoal::cluster {
 namespace {

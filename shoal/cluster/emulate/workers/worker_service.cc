@@ -4,7 +4,7 @@
 #include "shoal/cluster/data_parallel/training_task.h"
 #include "shoal/cluster/net/address.h"
 #include "shoal/cluster/net/enrol/enrolment.h"
-#include "shoal/engine/device/watched.h"
+#include "shoal/engine/device/wrapped.h"
 #include "shoal/engine/devices/devices.h"
 
 namespace shoal::emulate {

@@ -5,8 +5,8 @@
 
 #include "shoal/engine/cpu/conv/blocked_spec.h"
 #include "shoal/engine/cpu/conv/filters.h"
-#include "shoal/engine/cpu/conv_loops/blocked_rows.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
+#include "shoal/engine/cpu/kernel.h"
 
 namespace shoal::cpu {
 namespace {

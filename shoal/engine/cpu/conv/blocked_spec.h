@@ -1,11 +1,11 @@
 // BlockedSpec: the geometry, bias and epilogue of a BlockedConv node, as its kernels need them.
 #pragma once
 
-#include "shoal/engine/cpu/aligned.h"
-#include "shoal/engine/cpu/conv_loops/finish.h"
-#include "shoal/engine/cpu/elementwise/function.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/cpu/layout/blocked.h"
+#include "shoal/engine/cpu/packed_weights.h"
 
 namespace shoal::cpu {
 

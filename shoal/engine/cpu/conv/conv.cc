@@ -1,23 +1,53 @@
 // Conv and FusedConv in the plain layout, for nodes that lowering does not move to blocks: groups
 // of odd sizes, 1-D and 3-D images, single pixels, few output channels. Three kernels: a matrix
 // product of filters [m, channels * taps] with columns gathered from the image (im2col,
-// image_columns.h), a loop per plane for depthwise convolutions, and dot products where the filter
+// conv_loops.h), a loop per plane for depthwise convolutions, and dot products where the filter
 // covers the whole image.
 #include "shoal/model/ops/conv/conv.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "shoal/engine/cpu/conv_loops/depthwise.h"
-#include "shoal/engine/cpu/conv_loops/image_columns.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/product/dots.h"
-#include "shoal/engine/cpu/product/packed_rows.h"
+#include "shoal/engine/cpu/packed_weights.h"
 #include "shoal/engine/cpu/product/product.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {
 namespace {
+
+// PackedRows: the left factor of many products, packed once when a kernel is made.
+
+// Packs the filters of a convolution as left factor, one panel of rows after the other on all
+// threads.
+
+// A node's weights as `count` matrices of m x k, one after the other, row-major.
+class PackedRows {
+ public:
+  PackedRows(const KernelSpec& spec, int64_t count, int64_t m, int64_t k);
+
+  const float* panels(int64_t matrix) const { return packed_.get() + matrix * stride_; }
+
+ private:
+  int64_t stride_;
+  PackedFloats packed_;
+};
+
+PackedRows::PackedRows(const KernelSpec& spec, int64_t count, int64_t m, int64_t k)
+    : stride_(packed_rows_size(m, k)) {
+  const int64_t rows = panel_size().rows, panels = (m + rows - 1) / rows;
+  const float* data = spec.constant(1)->data<float>().data();
+  packed_ = packed_weights(spec, {"rows", {count, m, k, rows}}, count * stride_, [&](float* to) {
+    spec.pool.parallel_ranges(count * panels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t matrix = i / panels, row = i % panels * rows;
+        pack_rows({data + (matrix * m + row) * k, k, 1}, std::min(rows, m - row), k,
+                  to + matrix * stride_ + row * k);
+      }
+    });
+  });
+}
 
 // Every output meets exactly one element of each input channel: the image itself is the right
 // factor and need not be gathered.

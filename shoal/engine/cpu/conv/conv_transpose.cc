@@ -7,7 +7,7 @@
 #include <array>
 
 #include "shoal/base/round_up.h"
-#include "shoal/engine/cpu/conv_loops/image_columns.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/cpu/packed_weights.h"
 #include "shoal/engine/cpu/product/product.h"

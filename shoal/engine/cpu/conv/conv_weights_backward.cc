@@ -7,10 +7,9 @@
 #include <algorithm>
 
 #include "shoal/base/round_up.h"
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
-#include "shoal/engine/cpu/conv_loops/weights_tile.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/layout/blocked_backward.h"
+#include "shoal/engine/cpu/layout/blocked.h"
 
 namespace shoal::cpu {
 namespace {

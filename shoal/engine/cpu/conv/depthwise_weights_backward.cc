@@ -4,10 +4,9 @@
 // tap makes a pass over x and dy, one FMA for two loads.
 #include <algorithm>
 
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
-#include "shoal/engine/cpu/conv_loops/weights_tile.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/layout/blocked_backward.h"
+#include "shoal/engine/cpu/layout/blocked.h"
 
 namespace shoal::cpu {
 namespace {

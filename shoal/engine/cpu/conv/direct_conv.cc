@@ -1,6 +1,6 @@
 // BlockedConv by its definition, with s the stride:
 //   y[n, m, r, c] = sum over i, kh, kw of x[n, i, r * s + kh, c * s + kw] * w[m, i, kh, kw]
-// The register block (conv_tile.h) computes some pixels of a row by some blocks of output channels
+// The register block (conv_loops.h) computes some pixels of a row by some blocks of output channels
 // over all taps and input channels. Around it, an image is cut into chunks of rows that stay in the
 // second-level cache; for each chunk, one panel of weights after the other meets all its rows.
 // Weights are then read from memory once per chunk. Pixels are read in place; only if there is
@@ -16,9 +16,8 @@
 
 #include "shoal/base/round_up.h"
 #include "shoal/engine/cpu/conv/blocked_spec.h"
-#include "shoal/engine/cpu/conv/filter_panels.h"
 #include "shoal/engine/cpu/conv/filters.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/kernel.h"
 
 namespace shoal::cpu {
 namespace {
@@ -88,7 +87,7 @@ class DirectKernel : public RectangleKernel {
     Filters::View filters;
   };
 
-  // Function for so many pixels of a row.
+  // Function for this number of pixels of a row.
   struct RowTile {
     ConvTileFunction convolve;
     int64_t pixels;
@@ -198,7 +197,7 @@ class DirectKernel : public RectangleKernel {
     }
   }
 
-  // The rectangles, cut and put together such that the image below each list fits into a chunk.
+  // The rectangles, cut and put together so that the image below each list fits into a chunk.
   std::vector<std::vector<Rectangle>> chunks_of(std::span<const Rectangle> where) const {
     const int64_t most = copies_ ? copied_floats_ : kChunkFloats;
     std::vector<std::vector<Rectangle>> chunks;
@@ -239,7 +238,7 @@ class DirectKernel : public RectangleKernel {
     }
   }
 
-  // Floats of the image that so many pixels of the output read.
+  // Floats of the image that this number of pixels of the output reads.
   int64_t floats_below(int64_t rows, int64_t columns) const {
     return spec_.in_blocks * pixel_ * copied_rows(rows) * copied_columns(columns);
   }

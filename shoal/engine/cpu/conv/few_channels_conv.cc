@@ -1,11 +1,11 @@
-// UnblockingConv: from blocked channels to a few plain ones, tile by tile (dot_tile.h). It ends a
+// UnblockingConv: from blocked channels to a few plain ones, tile by tile (conv_loops.h). It ends a
 // network that produces images, whose three channels would waste most of a block. Channels that
 // fill up the last input block meet weights of zero.
 #include <algorithm>
 
 #include "shoal/engine/cpu/conv/blocked_spec.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/conv_loops/direct_rows.h"
-#include "shoal/engine/cpu/conv_loops/dot_tile.h"
 
 namespace shoal::cpu {
 namespace {

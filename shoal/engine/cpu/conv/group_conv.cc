@@ -1,10 +1,10 @@
-// BlockedConv in groups of a few channels, several of them to a block (group_tile.h). Groups do not
+// BlockedConv in groups of a few channels, several of them to a block (conv_loops.h). Groups do not
 // reach beyond their block, so that a block of an image is a unit of work like an image of its own.
 #include <algorithm>
 
 #include "shoal/engine/cpu/conv/blocked_spec.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/conv_loops/direct_rows.h"
-#include "shoal/engine/cpu/conv_loops/group_tile.h"
 
 namespace shoal::cpu {
 namespace {

@@ -1,5 +1,5 @@
 // BlockedConvTranspose in phases (phases.h): stride_h * stride_w convolutions of stride 1, each
-// with the taps that its outputs meet, by the register block of direct convolutions (conv_tile.h).
+// with the taps that its outputs meet, by the register block of direct convolutions (conv_loops.h).
 // No product with the zeros of an upsampled image is computed. A thread copies the rows of the
 // image that it works on, with zeros around them, once for all phases; their outputs interleave in
 // y.
@@ -7,7 +7,6 @@
 #include <array>
 
 #include "shoal/engine/cpu/conv/blocked_spec.h"
-#include "shoal/engine/cpu/conv/filter_panels.h"
 #include "shoal/engine/cpu/conv/filters.h"
 #include "shoal/engine/cpu/conv/phases.h"
 

@@ -1,8 +1,8 @@
-// BlockedConv with 3x3 and 5x5 windows of stride 1 by Winograd's transforms (winograd.h), in three
-// phases per chunk of tiles:
+// BlockedConv with 3x3 and 5x5 windows of stride 1 by Winograd's transforms (conv_loops.h), in
+// three phases per chunk of tiles:
 //   1. V = B^T d B for every tile and block of input channels;
 //   2. for each of the (m + r - 1)^2 points, a matrix product [tiles x in] * [in x out] with the
-//      transformed filters, by the register block of conv_tile.h with one tap;
+//      transformed filters, by the register block of conv_loops.h with one tap;
 //   3. Y = A^T Z A for every tile and block of output channels, with bias, residual and activation.
 // A chunk is as many tiles as fit into the second-level cache between the phases. The filters are
 // transformed once; they are (m + r - 1)^2 / r^2 times as large as before (1.8, 4 and 7.1 for r = 3
@@ -13,11 +13,9 @@
 
 #include "shoal/base/round_up.h"
 #include "shoal/engine/cpu/conv/blocked_spec.h"
-#include "shoal/engine/cpu/conv/filter_panels.h"
 #include "shoal/engine/cpu/conv/filters.h"
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
-#include "shoal/engine/cpu/conv_loops/winograd.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
+#include "shoal/engine/cpu/kernel.h"
 
 namespace shoal::cpu {
 namespace {

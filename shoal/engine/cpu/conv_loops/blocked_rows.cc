@@ -4,10 +4,10 @@
 // once and added to all sums that it belongs to. For 3 x 3 and stride 1 that is 8 + 3 loads for 18
 // FMA per row of taps, instead of 36. Outputs whose window leaves the image, and unusual kernels,
 // go pixel by pixel.
-#include "shoal/engine/cpu/conv_loops/blocked_rows.h"
-
 #include <algorithm>
 #include <limits>
+
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/blocked_rows.cc"

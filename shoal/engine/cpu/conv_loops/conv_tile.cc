@@ -4,10 +4,10 @@
 // FMA as long as weights come from a cache: a panel of weights is read once per tile, which is 4 /
 // pixels bytes per multiply-accumulate. Sums stay in registers from bias to finish, and y is
 // written once.
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
-
 #include <algorithm>
 #include <limits>
+
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/conv_tile.cc"
@@ -156,7 +156,7 @@ void convolve_tile(const ConvTile& tile, int64_t step) {
 }
 
 #if HWY_MAX_BYTES == 64
-// One block, of which only the lower half is computed. The upper half becomes zero.
+// The lower half of one block. The upper half becomes zero.
 template <int kPixels, int kStep>
 void convolve_narrow_tile(const ConvTile& tile, int64_t step) {
   hn::Vec<hn::Half<D>> half[kPixels][1];

@@ -2,9 +2,9 @@
 // tap is broadcast and meets a vector of the image that is shifted by its position. With stride 2
 // the even elements are separated by an interleaved load; other strides and the borders are scalar.
 // A tap costs one load and one FMA per vector of outputs.
-#include "shoal/engine/cpu/conv_loops/depthwise.h"
-
 #include <algorithm>
+
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/depthwise.cc"

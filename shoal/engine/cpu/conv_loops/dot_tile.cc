@@ -3,7 +3,7 @@
 // kPixels * kChannels FMA. The lanes are added once per tile: four accumulators at a time are
 // transposed and added to a vector of four neighbouring pixels, so that the result is stored by
 // vectors as well.
-#include "shoal/engine/cpu/conv_loops/dot_tile.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/dot_tile.cc"
@@ -23,7 +23,7 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kQuad = 4;  // accumulators that are reduced to one vector together
 
-// With more output channels, lanes as output channels (conv_tile.h) waste less.
+// With more output channels, lanes as output channels (conv_loops.h) waste less.
 constexpr int kMostChannels = kLanes / 2;
 
 #if HWY_TARGET != HWY_SCALAR

@@ -1,5 +1,5 @@
-// Finish (finish.h) over vectors. Included once per instruction set, between the lines that open
-// and close its namespace.
+// Finish (conv_loops.h) over vectors. Included once per instruction set, between the lines that
+// open and close its namespace.
 #if defined(SHOAL_CPU_FINISH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHOAL_CPU_FINISH_INL_H
 #undef SHOAL_CPU_FINISH_INL_H
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "shoal/engine/cpu/conv_loops/finish.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/elementwise/clamp-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -2,9 +2,9 @@
 // consecutive outputs. A run of outputs in one row of the image is a contiguous (stride 1) or
 // every-other (stride 2) piece of one line, with zeros at both ends for padding. The cost is 8
 // bytes of traffic per element of the panel, which the product uses once per output channel.
-#include "shoal/engine/cpu/conv_loops/gather_columns.h"
-
 #include <algorithm>
+
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/gather_columns.cc"

@@ -2,7 +2,7 @@
 // needs input channel c of that group for c in [0, kChannels): a permutation that repeats channel c
 // of every group across the group. Each tap of a pixel costs one load, kChannels permutations and
 // kChannels FMA; the weights of a tap are loaded once for all pixels of the tile.
-#include "shoal/engine/cpu/conv_loops/group_tile.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/group_tile.cc"

@@ -1,12 +1,10 @@
 // Splits the columns of each panel into runs within rows of the output and gathers them
 // (gather.cc).
-#include "shoal/engine/cpu/conv_loops/image_columns.h"
-
 #include <algorithm>
 #include <array>
 #include <span>
 
-#include "shoal/engine/cpu/conv_loops/gather_columns.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 namespace shoal::cpu {
 

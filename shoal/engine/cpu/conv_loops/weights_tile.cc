@@ -2,10 +2,10 @@
 //   dw[m, c, tap] += sum over pixels of x[c, pixel * stride + tap] * dy[m, pixel]
 // Lanes are the output channels m of a block. Per pixel the tile loads one vector of dy and
 // broadcasts kElements floats of x, which are consecutive channels and taps, for kElements FMA.
-#include "shoal/engine/cpu/conv_loops/weights_tile.h"
-
 #include <array>
 #include <utility>
+
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/weights_tile.cc"

@@ -8,9 +8,9 @@
 // for r = 5 and m = 2 and 4. Powers of the points reach 32, so that rounding errors grow with the
 // tile. A two-dimensional transform is the one-dimensional one of all columns, then of all rows;
 // lanes are channels.
-#include "shoal/engine/cpu/conv_loops/winograd.h"
-
 #include <algorithm>
+
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/conv_loops/winograd.cc"
@@ -195,7 +195,7 @@ void transform_output(const float* HWY_RESTRICT z, int64_t stride, const Winogra
   }
   const V bias = hn::LoadU(d, output.bias);
   const Finisher finish(output.finish, 0);
-  // Tiles at the right and lower edge compute m x m pixels, of which fewer exist.
+  // Tiles at the right and lower edge compute m x m pixels, though fewer exist.
   for (int r = 0; r < output.rows; ++r) {
     V x[edge], t[m];
     for (int c = 0; c < edge; ++c) x[c] = hn::Load(d, between.data[r][c]);

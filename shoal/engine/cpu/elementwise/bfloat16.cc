@@ -1,9 +1,9 @@
 // bfloat16 is the upper half of a float. Rounding to nearest even adds 0x7fff plus the last bit
 // that is kept before the lower half is dropped; the carry may reach the exponent, which rounds up
 // to infinity correctly. Loops move 6 bytes per element and are limited by memory.
-#include "shoal/engine/cpu/elementwise/bfloat16.h"
-
 #include <algorithm>
+
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/elementwise/bfloat16.cc"

@@ -1,9 +1,8 @@
 // Element-wise operators with two inputs that broadcast: runs of a Walk, in which each operand is
 // contiguous or a single repeated element.
-#include "shoal/engine/cpu/elementwise/binary.h"
-
-#include "shoal/engine/cpu/movement/strided.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
+#include "shoal/engine/cpu/kernel.h"
+#include "shoal/engine/cpu/movement/movement.h"
 
 namespace shoal::cpu {
 namespace {

@@ -2,7 +2,7 @@
 // vector_functions.inc. They move up to 12 bytes per element and are limited by memory.
 #include <algorithm>
 
-#include "shoal/engine/cpu/elementwise/binary.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/model/ops/ops.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -42,7 +42,6 @@ HWY_INLINE void combine(const float* a, int64_t a_step, const float* b, int64_t 
 BinaryLoop binary_loop_here(size_t index) {
 #define SHOAL_BINARY(name, ...) name##_here,
   static constexpr BinaryLoop kLoops[] = {
-#include "shoal/engine/cpu/elementwise/vector_functions.inc"
   };
   return kLoops[index];
 }
@@ -59,7 +58,6 @@ HWY_EXPORT(binary_loop_here);
 std::span<const Operator* const> vector_pairs() {
 #define SHOAL_BINARY(name, ...) &ops::name,
   static const Operator* const kOperators[] = {
-#include "shoal/engine/cpu/elementwise/vector_functions.inc"
   };
   return kOperators;
 }

@@ -1,7 +1,7 @@
 // Cast between floats and bfloat16, in which training may keep activations.
 #include "shoal/model/ops/elementwise/cast.h"
 
-#include "shoal/engine/cpu/elementwise/bfloat16.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/engine/cpu/kernel.h"
 #include "shoal/model/ops/ops.h"
 

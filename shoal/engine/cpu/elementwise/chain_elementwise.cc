@@ -4,7 +4,7 @@
 // taken in, so nothing is computed twice.
 #include <algorithm>
 
-#include "shoal/engine/cpu/elementwise/elementwise_chain.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 
 namespace shoal::cpu {
 namespace {

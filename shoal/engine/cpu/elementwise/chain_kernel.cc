@@ -1,12 +1,11 @@
-// ElementwiseChain: compiles the steps of a chain to a program for chain_loop.h, and runs it over
+// ElementwiseChain: compiles the steps of a chain to a program for elementwise.h, and runs it over
 // runs as long as the strides of its inputs allow. Lone operators whose inputs repeat the last axis
 // are chains of one step.
 #include <utility>
 
-#include "shoal/engine/cpu/elementwise/binary.h"
-#include "shoal/engine/cpu/elementwise/chain_loop.h"
-#include "shoal/engine/cpu/movement/strided.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
+#include "shoal/engine/cpu/kernel.h"
+#include "shoal/engine/cpu/movement/movement.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

@@ -2,9 +2,9 @@
 // program before the next one, so that a chain of s nodes reads its inputs and writes its output
 // once instead of s times. Decoding an instruction costs one indirect jump per group; an
 // instruction works on kVectors * kLanes elements, which hides it.
-#include "shoal/engine/cpu/elementwise/chain_loop.h"
-
 #include <algorithm>
+
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/elementwise/chain_loop.cc"

@@ -1,13 +1,10 @@
 // The operator ElementwiseChain: its types, its reference, and the text form of its steps, "Add 0
 // 1" for the sum of operands 0 and 1. The reference computes one step after the other by the
 // operators themselves.
-#include "shoal/engine/cpu/elementwise/elementwise_chain.h"
-
 #include <algorithm>
 #include <sstream>
 
-#include "shoal/engine/cpu/elementwise/binary.h"
-#include "shoal/engine/cpu/elementwise/function.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/model/ops/broadcast.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/record.h"

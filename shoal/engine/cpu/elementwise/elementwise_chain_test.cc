@@ -1,11 +1,8 @@
-#include "shoal/engine/cpu/elementwise/elementwise_chain.h"
-
 #include <gtest/gtest.h>
 
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/engine/cpu/cpu_testing.h"
-#include "shoal/engine/cpu/elementwise/binary.h"
-#include "shoal/engine/cpu/elementwise/function.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"

@@ -1,10 +1,11 @@
+#include "shoal/engine/cpu/elementwise/elementwise.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "shoal/engine/cpu/cpu_testing.h"
-#include "shoal/engine/cpu/elementwise/function.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

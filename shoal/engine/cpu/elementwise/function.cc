@@ -1,9 +1,8 @@
 // Loops of element-wise functions with one input, one per line SHOAL_UNARY of vector_functions.inc.
 // A condition on parameters is decided outside of the loop.
-#include "shoal/engine/cpu/elementwise/function.h"
-
 #include <algorithm>
 
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 #include "shoal/model/ops/ops.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -32,7 +31,6 @@ namespace {
 Function::Loop unary_loop_here(size_t index) {
 #define SHOAL_UNARY_IF(name, ...) name##_here,
   static constexpr Function::Loop kLoops[] = {
-#include "shoal/engine/cpu/elementwise/vector_functions.inc"
   };
   return kLoops[index];
 }
@@ -57,7 +55,6 @@ void scalar_loop(const ops::Activation& f, const float* x, float* y, int64_t n) 
 std::span<const Operator* const> vector_functions() {
 #define SHOAL_UNARY_IF(name, ...) &ops::name,
   static const Operator* const kOperators[] = {
-#include "shoal/engine/cpu/elementwise/vector_functions.inc"
   };
   return kOperators;
 }

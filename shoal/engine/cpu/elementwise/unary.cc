@@ -1,6 +1,6 @@
 // Element-wise operators with one input.
-#include "shoal/engine/cpu/elementwise/function.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
+#include "shoal/engine/cpu/kernel.h"
 
 namespace shoal::cpu {
 namespace {

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "shoal/model/graph/graph.h"
 #include "shoal/model/ops/conv/conv.h"
@@ -45,5 +47,63 @@ ops::Convolution blocked_convolution_of(const Node& node, const Shape& x, const 
 // (model/ops/conv/conv.h). REQUIRES: infer() has accepted the node.
 ops::Convolution blocked_transposed_convolution_of(const Node& node, const Shape& x,
                                                    const Shape& w);
+
+// Operators of the blocked layout (blocked.h) that only training needs.
+
+// ConvWeightsBackward with the `out` channels of dy in blocks. The `in` channels of the image are
+// in blocks too, or a few of them plain, in four axes. There is one group, or one per channel.
+// Results are plain.
+extern const Operator blocked_conv_weights_backward;
+
+// BatchNormalization in training mode, of a blocked image. All other tensors have one element per
+// channel.
+extern const Operator blocked_batch_normalization;
+
+// BatchNormalizationBackward of a blocked image and a blocked dy.
+extern const Operator blocked_batch_normalization_backward;
+
+// Geometry of the convolution whose weights get the gradient, w. REQUIRES: infer() has accepted the
+// node.
+ops::Convolution blocked_convolution_behind(const Node& node, const Shape& x, const Shape& w);
+
+// Quantised operators in the blocked layout (blocked.h), which only the CPU has.
+
+// FusedQLinearConv with image, residual and result in blocks of `block` channels. An image of a few
+// channels may come in the plain layout, in four axes.
+extern const Operator blocked_q_linear_conv;
+
+// QLinearGlobalAveragePool of a blocked image with `channels` channels. The result is plain: it has
+// one pixel, and the layers that follow take it as a row.
+extern const Operator blocked_q_linear_global_average_pool;
+
+// Indices of the inputs of a convolution.
+struct QConvInputs {
+  enum : size_t {
+    kX,
+    kXScale,
+    kXZeroPoint,
+    kW,
+    kWScale,
+    kWZeroPoint,
+    kYScale,
+    kYZeroPoint,
+    kBias,
+    kResidual,
+    kResidualScale,
+    kResidualZeroPoint,
+    kSumScale,
+    kSumZeroPoint,
+  };
+};
+
+// Tiles of operators of the blocked layout (Operator::split), which are of all channels.
+
+// The images, rows and columns of a region, axes 0, 2 and 3, with all of the other axes of `shape`.
+Region of_all_channels(const Region& region, const Shape& shape);
+
+// The tile of an operator that computes a pixel from the same pixel of its inputs; nothing if the
+// region is not of all channels.
+std::optional<Tile> split_pixels(const Node& node, std::span<const Operand> inputs,
+                                 const Region& output);
 
 }  // namespace shoal::cpu

@@ -1,8 +1,6 @@
 // Operators of training in the blocked layout, defined by the plain operators like those of
 // blocked.cc. The number of channels in the last block comes from attributes, or from the scale of
 // a normalisation, because weights are an output here.
-#include "shoal/engine/cpu/layout/blocked_backward.h"
-
 #include <string>
 #include <vector>
 

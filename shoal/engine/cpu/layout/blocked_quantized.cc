@@ -1,10 +1,9 @@
 // Quantised operators in the blocked layout, defined by the plain operators like those of
 // blocked.cc. Channels that fill up a block hold bytes of no meaning; weights that meet them are
 // zero.
-#include "shoal/engine/cpu/layout/blocked_quantized.h"
-
 #include <algorithm>
 
+#include "shoal/engine/cpu/layout/blocked.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/record.h"
 #include "shoal/model/ops/require.h"

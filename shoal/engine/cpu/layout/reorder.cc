@@ -3,9 +3,9 @@
 // regions.
 #include <algorithm>
 
+#include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/cpu/layout/blocked.h"
-#include "shoal/engine/cpu/movement/transpose.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/movement/movement.h"
 
 namespace shoal::cpu {
 namespace {
@@ -52,7 +52,7 @@ class ReorderKernel : public RectangleKernel {
   virtual void move_pixels(const KernelArgs& args, const Block& block, int64_t first,
                            int64_t count) const = 0;
 
-  // Calls f(block), of so many pixels.
+  // Calls f(block) for blocks of this number of pixels.
   template <class F>
   void for_each_block(ThreadPool& pool, int64_t pixels, const F& f) const {
     constexpr int64_t kElements = 4096;  // worth waking a thread for

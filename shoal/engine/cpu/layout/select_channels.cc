@@ -6,7 +6,6 @@
 
 #include "shoal/base/checked.h"
 #include "shoal/engine/cpu/layout/blocked.h"
-#include "shoal/engine/cpu/layout/split_pixels.h"
 #include "shoal/model/ops/record.h"
 #include "shoal/model/ops/require.h"
 

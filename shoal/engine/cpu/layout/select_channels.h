@@ -3,6 +3,11 @@
 // row.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "shoal/model/graph/graph.h"
 
 namespace shoal::cpu {
@@ -10,5 +15,28 @@ namespace shoal::cpu {
 // Channel i of the result is channel from[i] of the inputs, counted through all of them. Input k
 // has channels[k] channels.
 extern const Operator select_channels;
+
+// The inner loop of SelectChannels, compiled once per instruction set.
+
+// Floats in a vector, to which the loop is bound.
+int64_t select_block();
+
+// What one block of the result takes from one block of an input.
+struct LaneSource {
+  size_t input;                // of the node
+  int64_t block;               // of its channels
+  std::vector<int32_t> lanes;  // lane of the source for each lane of the result; 0 where none
+  std::vector<int32_t> taken;  // all bits where the result takes that lane, else none
+};
+
+// As many as have their permutations in registers at once.
+inline constexpr size_t kMostLaneSources = 4;
+
+// A block of the result, pixel by pixel. x[i] is the first pixel of source i. Lanes that no source
+// has are zero, or stay as they are where the sources are added to what is there.
+// REQUIRES: 0 < sources.size() <= kMostLaneSources.
+void select_lanes(std::span<const LaneSource> sources,
+                  const std::array<const float*, kMostLaneSources>& x, bool adds, int64_t pixels,
+                  float* y);
 
 }  // namespace shoal::cpu

@@ -4,9 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/cpu/layout/select_channels.h"
-#include "shoal/engine/cpu/layout/select_lanes.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
 
 namespace shoal::cpu {
 namespace {

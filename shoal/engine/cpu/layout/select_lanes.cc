@@ -1,5 +1,5 @@
 // A pixel of a source is one load and one permutation of its lanes.
-#include "shoal/engine/cpu/layout/select_lanes.h"
+#include "shoal/engine/cpu/layout/select_channels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/layout/select_lanes.cc"

@@ -4,14 +4,11 @@
 // graph are plain again. The choice is greedy: a rule sees the layouts of its inputs, and of those
 // that later nodes will ask for only whether there may be blocks among them. Nodes that only move
 // planes wait until someone reads them.
-#include "shoal/engine/cpu/lower/lower.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "shoal/engine/cpu/layout/select_channels.h"
 #include "shoal/engine/cpu/lower/lowering.h"
-#include "shoal/engine/cpu/lower/planes.h"
 
 namespace shoal::cpu {
 

@@ -6,10 +6,9 @@
 
 #include "shoal/base/round_up.h"
 #include "shoal/engine/cpu/conv/phases.h"
-#include "shoal/engine/cpu/layout/blocked_backward.h"
-#include "shoal/engine/cpu/layout/blocked_quantized.h"
+#include "shoal/engine/cpu/layout/blocked.h"
 #include "shoal/engine/cpu/lower/lowering.h"
-#include "shoal/engine/cpu/quantized/byte_tile.h"
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 #include "shoal/engine/cpu/quantized/quantized_spec.h"
 #include "shoal/model/ops/elementwise/fused_activation.h"
 #include "shoal/model/ops/ops.h"

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shoal/engine/cpu/layout/blocked_backward.h"
-#include "shoal/engine/cpu/layout/blocked_quantized.h"
+#include "shoal/engine/cpu/layout/blocked.h"
 #include "shoal/engine/cpu/lower/lowering.h"
-#include "shoal/engine/cpu/lower/planes.h"
 #include "shoal/model/ops/image/resize_axis.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/reduce/reduce.h"

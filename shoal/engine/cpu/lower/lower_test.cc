@@ -1,9 +1,8 @@
-#include "shoal/engine/cpu/lower/lower.h"
-
 #include <gtest/gtest.h>
 
 #include "shoal/engine/cpu/cpu_testing.h"
 #include "shoal/engine/cpu/layout/select_channels.h"
+#include "shoal/engine/cpu/lower/lowering.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"

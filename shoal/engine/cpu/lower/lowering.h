@@ -1,7 +1,8 @@
-// Lowering: the state that the rules of lowering (lower.h) share, namely the graph that is read,
+// Lowering: the state that the rules of lowering share, namely the graph that is read,
 // the one that is built, and which values exist in which layout.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +14,14 @@
 
 namespace shoal::cpu {
 
-// A value as whole planes of blocked images (planes.h). Its first axes count planes.
+// Lowering: rewrites a graph for the CPU, with channels in blocks (blocked.h) wherever convolutions
+// are, and between them as far as the layers there allow it.
+
+// Returns the lowered graph, which computes the same outputs from the same inputs; both stay plain.
+// `block` is the number of channels in a block.
+Result<Graph> lower(const Graph& graph, int64_t block);
+
+// A value as whole planes of blocked images (lowering.h). Its first axes count planes.
 struct Planes {
   Tensor numbers;    // i64, of the shape of these axes
   int64_t size = 0;  // elements in a plane
@@ -115,5 +123,36 @@ std::span<const LoweringRule> volume_rules();
 std::span<const LoweringRule> layer_rules();
 
 inline constexpr size_t kImageRank = 4;  // only images [n, c, h, w] are blocked
+
+// Planes: a value that moves whole planes [h, w] of blocked images and does nothing else. Concat,
+// Split, Slice, Gather, Transpose and Reshape are of this kind as long as they leave the last axes
+// alone; a shuffle of channels is three of them. Lowering carries them out on the numbers of the
+// planes. Nothing is moved until a layer needs the image, and then by one SelectChannels.
+
+// Axes that a Slice cuts, none of them negative; empty if it names none, or if they are not
+// constant.
+std::vector<int64_t> sliced_axes(const Lowering& lowering, const Node& node);
+inline constexpr size_t kSliceAxes = 3;  // the input that names them
+
+// The planes of a blocked image [n, c, h, w], one after the other.
+Planes planes_of_image(ValueId image, const Shape& shape);
+
+// The planes of the outputs of a node; nothing if it does not only move planes, or if those of its
+// inputs are not known.
+std::optional<std::vector<Planes>> moved_planes(const Lowering& lowering, const Node& node);
+
+// The channels of an image that is made of planes.
+struct Selection {
+  std::vector<ValueId> images;    // that they come from
+  std::vector<int64_t> channels;  // of each of these
+  std::vector<int64_t> from;      // as SelectChannels counts them
+};
+
+// The value as an image in blocks; nothing if it has another shape, or if its images take different
+// channels.
+std::optional<Selection> selection_of(const Lowering& lowering, const Planes& planes,
+                                      const Shape& shape);
+
+std::span<const LoweringRule> plane_rules();
 
 }  // namespace shoal::cpu

@@ -1,6 +1,6 @@
-#include "shoal/engine/cpu/movement/copy.h"
-
 #include <cstring>
+
+#include "shoal/engine/cpu/movement/movement.h"
 
 namespace shoal::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/movement/copy.h"
+#include "shoal/engine/cpu/movement/movement.h"
 #include "shoal/model/ops/index/index.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/require.h"

@@ -1,7 +1,7 @@
 // Concat and Split. Along the axis that is joined or split, a part of the whole is a row: all axes
 // after it are contiguous, and all axes before it count rows.
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/movement/copy.h"
+#include "shoal/engine/cpu/movement/movement.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/require.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/movement/strided.h"
+#include "shoal/engine/cpu/movement/movement.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

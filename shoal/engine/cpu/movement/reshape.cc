@@ -1,7 +1,7 @@
 // Operators that give the same elements another shape. Mostly they run in place and have nothing to
 // do; they copy where the elements are an input of the graph, or are read again.
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/movement/copy.h"
+#include "shoal/engine/cpu/movement/movement.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/movement/resize_lines.h"
+#include "shoal/engine/cpu/movement/movement.h"
 #include "shoal/model/ops/image/resize_axis.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/window.h"

@@ -1,4 +1,4 @@
-#include "shoal/engine/cpu/movement/resize_lines.h"
+#include "shoal/engine/cpu/movement/movement.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/movement/resize_lines.cc"

@@ -2,7 +2,7 @@
 #include "shoal/model/ops/array/slice.h"
 
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/movement/strided.h"
+#include "shoal/engine/cpu/movement/movement.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

@@ -1,13 +1,11 @@
 // Transpose of elements of four bytes. If the last axis stays last, rows are copied. Otherwise the
 // axis that was last and the one that becomes last span a matrix, which is transposed for each
 // index of the other axes. Both are limited by memory.
-#include "shoal/engine/cpu/movement/transpose.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/movement/strided.h"
+#include "shoal/engine/cpu/movement/movement.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

@@ -3,7 +3,7 @@
 // left.
 #include <algorithm>
 
-#include "shoal/engine/cpu/movement/transpose.h"
+#include "shoal/engine/cpu/movement/movement.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/movement/transpose_matrix.cc"

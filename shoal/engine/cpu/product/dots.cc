@@ -3,9 +3,9 @@
 // keep enough loads in flight. dot_rows() has k contiguous: kW rows of w by kX rows of x are kW *
 // kX vector accumulators, whose lanes are added at the end. add_rows() has n contiguous: eight rows
 // of w are added to y per pass, so that y is read and written once for eight rows.
-#include "shoal/engine/cpu/product/dots.h"
-
 #include <algorithm>
+
+#include "shoal/engine/cpu/product/product.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/product/dots.cc"

@@ -4,15 +4,104 @@
 #include "shoal/engine/cpu/product/matrix_kernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <optional>
 
-#include "shoal/engine/cpu/product/dots.h"
-#include "shoal/engine/cpu/product/packed_columns.h"
+#include "shoal/engine/cpu/packed_weights.h"
+#include "shoal/engine/cpu/product/product.h"
 #include "shoal/model/ops/elementwise/fused_activation.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {
+namespace {
+
+// PackedColumns: the right factor of many products, packed once when a kernel is made.
+
+// Threads share panels, not matrices: a single matrix of weights is the usual case. `scale` is
+// folded in here, where it costs nothing, and is therefore part of the form.
+
+// `count` matrices of k x n, k * n elements apart, each multiplied by `scale`.
+class PackedColumns {
+ public:
+  PackedColumns(const KernelSpec& spec, const Matrix& first, int64_t count, int64_t k, int64_t n,
+                float scale);
+
+  const float* panels(int64_t matrix) const { return packed_.get() + matrix * stride_; }
+
+ private:
+  int64_t stride_;
+  PackedFloats packed_;
+};
+
+PackedColumns::PackedColumns(const KernelSpec& spec, const Matrix& first, int64_t count, int64_t k,
+                             int64_t n, float scale)
+    : stride_(packed_columns_size(k, n)) {
+  const int64_t columns = panel_size().columns, panels = (n + columns - 1) / columns;
+  const PackedForm form{
+      "columns",
+      {count, k, n, columns, first.row_stride, first.column_stride, std::bit_cast<int32_t>(scale)}};
+  packed_ = packed_weights(spec, form, count * stride_, [&](float* to) {
+    spec.pool.parallel_ranges(count * panels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t matrix = i / panels, j = i % panels * columns;
+        const RightMatrix right(
+            {first.data + matrix * k * n, first.row_stride, first.column_stride}, scale);
+        right.pack(0, k, j, std::min(j + columns, n), to + matrix * stride_ + j * k);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+// A row that all rows of the product share becomes its column bias and costs no memory traffic. A C
+// of the shape of y becomes its addend. Other forms (a column, a scalar, beta != 1, or C and a
+// residual at once) are expanded to [m, n] in scratch, which costs one pass over y.
+
+Addend::Addend(const KernelSpec& spec, float beta) : beta_(beta), residual_(spec.given(3)) {
+  if (!spec.given(2) || beta_ == 0) return;
+  const Shape& c = spec.shape(2);
+  const Shape& y = spec.outputs[0].shape;
+  const int64_t n = y[y.rank() - 1];
+  strides_ = ops::broadcast_strides(c, y);
+  // [n], [1, n] and, for n = 1, any single element. A column [n, 1] has n elements too, but differs
+  // from row to row.
+  const bool same_for_all_rows =
+      c.count() == n && (n == 1 || c.rank() <= 1 || c[c.rank() - 1] == n);
+  if (beta_ == 1 && same_for_all_rows) {
+    c_ = Form::kRow;
+  } else if (beta_ == 1 && c == y && !residual_) {
+    c_ = Form::kWhole;
+  } else {
+    c_ = Form::kStretched;
+    stretched_floats_ = (y.count() + 15) / 16 * 16;  // whole cache lines: panels follow
+  }
+}
+
+void Addend::prepare(const KernelArgs& args, float* scratch) const {
+  if (c_ != Form::kStretched) return;
+  const float* c = args.input(2);
+  const float* residual = residual_ ? args.input(3) : nullptr;
+  // Only Gemm gets here, whose output has two axes: the bias of FusedMatMul is a row by definition.
+  const Shape& y = args.outputs[0].shape();
+  for (int64_t i = 0; i < y[0]; ++i) {
+    for (int64_t j = 0; j < y[1]; ++j) {
+      const int64_t at = i * y[1] + j;
+      scratch[at] = beta_ * c[i * strides_[0] + j * strides_[1]];
+      if (residual != nullptr) scratch[at] += residual[at];
+    }
+  }
+}
+
+void Addend::add_to(Product& product, const KernelArgs& args, int64_t at,
+                    const float* scratch) const {
+  if (residual_) product.addend = args.input(3) + at;
+  if (c_ == Form::kRow) product.column_bias = args.input(2);
+  if (c_ == Form::kWhole) product.addend = args.input(2) + at;
+  if (c_ == Form::kStretched) product.addend = scratch + at;
+}
+
 namespace {
 
 // A row times a matrix, or a matrix times a column.

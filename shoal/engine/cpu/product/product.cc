@@ -15,7 +15,6 @@
 #include <algorithm>
 
 #include "shoal/base/round_up.h"
-#include "shoal/engine/cpu/product/product_tiles.h"
 
 namespace shoal::cpu {
 namespace {

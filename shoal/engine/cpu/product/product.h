@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "shoal/engine/cpu/elementwise/function.h"
+#include "shoal/engine/cpu/elementwise/elementwise.h"
 
 namespace shoal::cpu {
 
@@ -37,7 +37,7 @@ struct Matrix {
 };
 
 // Right factor of a product. pack() fills panels with the rows [k, k_end) and columns [j, j_end),
-// counted from the first of the product. Convolutions gather them from an image (image_columns.h).
+// counted from the first of the product. Convolutions gather them from an image (conv_loops.h).
 // Several threads call pack() at once.
 class RightFactor {
  public:
@@ -103,5 +103,54 @@ Blocking one_block(int64_t m, int64_t n, int64_t k, Packed packed);
 // Computes one block, in [0, blocking.blocks()). REQUIRES: `scratch` has blocking.scratch_floats,
 // aligned to a cache line, and belongs to the calling thread.
 void multiply(const Product& product, const Blocking& blocking, int64_t block, float* scratch);
+
+// The inner loops of product.h, compiled once per instruction set.
+
+// A rectangle of y, and the part of k that a pass adds to it.
+struct Block {
+  int64_t i, i_end, j, j_end, k, k_end;
+};
+
+// Left factor of a block, from (i, k) on. Element (r, p) of a panel is data[r * row + p * step],
+// and the next panel lies `stride` further. That describes packed panels and matrices in place
+// alike.
+struct LeftPanels {
+  const float* data;
+  int64_t stride, row, step;
+};
+
+// Right factor of a block, from (k, j) on, in panels `stride` apart.
+struct RightPanels {
+  const float* data;
+  int64_t stride;
+};
+
+// One pass: y (+)= left * right over the block, with the epilogue in the last pass.
+void multiply_block(const Product& product, const Block& block, const LeftPanels& left,
+                    const RightPanels& right);
+
+// True if packing this left factor into panels is faster than reading it in place.
+bool wants_panels(const Matrix& left);
+
+// Products of a few rows with a large matrix that is read once and in place: fully connected layers
+// at batch size 1.
+
+// y = x * w^T. Elements along k are contiguous in both factors.
+struct Dots {
+  const float* x = nullptr;
+  int64_t x_stride = 0;  // from row to row
+  int64_t m = 0;
+  int64_t k = 0;
+  const float* w = nullptr;  // [n, k]
+  float* y = nullptr;        // [m, n]
+  int64_t y_stride = 0;
+};
+
+// y[i, j] = x_i . w_j for every i and the rows j in [begin, end) of w.
+void dot_rows(const Dots& dots, int64_t begin, int64_t end);
+
+// y[j] = sum over p of x[p] * w[p, j] for j in [begin, end); w: [k, n].
+void add_rows(const float* x, int64_t k, const float* w, int64_t n, int64_t begin, int64_t end,
+              float* y);
 
 }  // namespace shoal::cpu

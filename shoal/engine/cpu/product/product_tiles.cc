@@ -6,13 +6,13 @@
 // Bias and addend initialise the accumulators, and clamps are applied before the only store: the
 // epilogue costs no pass of its own. Tiles of all smaller sizes are instantiated too, so that edges
 // compute no rows and no vectors that do not exist.
-#include "shoal/engine/cpu/product/product_tiles.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 #include <utility>
+
+#include "shoal/engine/cpu/product/product.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/product/product_tiles.cc"
@@ -137,7 +137,7 @@ void copy_rows(const float* from, int64_t from_stride, float* to, int64_t to_str
   }
 }
 
-// Tile that ends inside a vector: computed in a buffer, of which the part that exists is copied.
+// Tile that ends inside a vector: computed in a buffer; the part that exists is copied.
 // Bias and addend are copied first, because reading beyond their ends is not allowed. Lanes beyond
 // the edge hold garbage that no sum reads.
 void multiply_edge(TileFunction multiply, const LeftPanels& left, const float* right, int64_t k,

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "shoal/engine/cpu/aligned.h"
+#include "shoal/engine/cpu/packed_weights.h"
 #include "shoal/engine/cpu/product/product.h"
 
 namespace shoal::cpu {

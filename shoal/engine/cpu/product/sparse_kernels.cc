@@ -23,9 +23,9 @@ Times times_of(int64_t dense_bytes) {
   return dense_bytes <= kCache ? Times{7.5, 120} : Times{4.5, 120};
 }
 
-// A form that should take so many times as long as the dense one is not worth a trial. Elements may
-// surprise, because caches do. Blocks read nearly as much as the dense kernel does where nearly all
-// of them are there: they can gain a few percent, and a trial on a busy machine has chosen them
+// A form expected to take this many times as long as the dense one is not worth a trial. Elements
+// may surprise, because caches do. Blocks read nearly as much as the dense kernel does where nearly
+// all of them are there: they can gain a few percent, and a trial on a busy machine has chosen them
 // where they lose up to 30.
 constexpr double kHopeless = 2, kHopelessBlocks = 1;
 

@@ -4,11 +4,11 @@
 // per output for b channels. With stride 1, two neighbouring outputs share the transposed pixels:
 // their taps span columns + 1 pixels. Dilated or wide kernels, and targets without byte shuffles,
 // convert to floats, which are exact (kMostExactTaps).
-#include "shoal/engine/cpu/quantized/byte_depthwise.h"
-
 #include <algorithm>
 #include <array>
 #include <type_traits>
+
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/quantized/byte_depthwise.cc"

@@ -4,9 +4,9 @@
 // is a product with ones, in the same pass. Sums wrap modulo 2^32, as in the reference.
 //
 // The dot product of ARM multiplies i8 by i8: sum of a b = sum of (a - 128) b + 128 sum of b.
-#include "shoal/engine/cpu/quantized/byte_dots.h"
-
 #include <algorithm>
+
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/quantized/byte_dots.cc"

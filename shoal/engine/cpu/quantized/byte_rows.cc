@@ -1,8 +1,8 @@
 // Maximum and sum of bytes, one pixel of a block at a time. The flip makes signed bytes unsigned in
 // the same order, so that one comparison serves both types.
-#include "shoal/engine/cpu/quantized/byte_rows.h"
-
 #include <algorithm>
+
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/quantized/byte_rows.cc"

@@ -6,10 +6,10 @@
 // With i8mm of ARM, one instruction multiplies matrices, [2 pixels][8] by [8][2 output channels],
 // and does twice the work of a dot product. The eight channels of a pixel are in two blocks of the
 // image; interleaving the lanes of both puts them side by side.
-#include "shoal/engine/cpu/quantized/byte_tile.h"
-
 #include <algorithm>
 #include <iterator>
+
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/quantized/byte_tile.cc"

@@ -1,7 +1,5 @@
 // Every tile and every way to multiply bytes, against plain loops. Kernels use few of them: the
 // best that the machine has, in the sizes that fit a layer.
-#include "shoal/engine/cpu/quantized/byte_tile.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include <random>
 
 #include "shoal/engine/cpu/instruction_set.h"
-#include "shoal/engine/cpu/quantized/byte_dots.h"
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 
 namespace shoal::cpu {
 namespace {
@@ -80,7 +78,7 @@ class TileLaw {
     return c < channels_ ? w_[size_t((m * taps_ + tap) * channels_ + c)] : int8_t{0};
   }
 
-  // As byte_tile.h and ByteFilters describe them.
+  // As byte_loops.h and ByteFilters describe them.
   std::vector<int8_t> packed_weights() const {
     std::vector<int8_t> packed;
     const int64_t together = std::max(b_, tiles_.group), group = tiles_.group;

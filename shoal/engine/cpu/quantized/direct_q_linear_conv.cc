@@ -1,16 +1,14 @@
 // BlockedQLinearConv by its definition, as direct_conv.cc does for floats: chunks of rows stay in
-// the second-level cache, panels of weights stream by, tiles of byte_tile.h are computed. Signed
+// the second-level cache, panels of weights stream by, tiles of byte_loops.h are computed. Signed
 // images are copied with their sign bit flipped, because dot products take u8 by i8.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "shoal/base/round_up.h"
-#include "shoal/engine/cpu/aligned.h"
 #include "shoal/engine/cpu/conv_loops/direct_rows.h"
+#include "shoal/engine/cpu/packed_weights.h"
 #include "shoal/engine/cpu/quantized/byte_loops.h"
-#include "shoal/engine/cpu/quantized/byte_tile.h"
-#include "shoal/engine/cpu/quantized/bytes.h"
 #include "shoal/engine/cpu/quantized/quantized_spec.h"
 
 namespace shoal::cpu {

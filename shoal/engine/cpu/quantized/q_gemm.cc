@@ -1,4 +1,4 @@
-// QGemm: every element of the product is a dot product of two rows of bytes (byte_dots.h). Zero
+// QGemm: every element of the product is a dot product of two rows of bytes (byte_loops.h). Zero
 // points are taken out of the loop:
 //   sum of (a - za)(b - zb) = sum of a b - zb sum of a - za sum of b + k za zb
 // Weights are read once per four rows of a, from memory at small batch sizes, which is the limit.
@@ -7,10 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "shoal/engine/cpu/aligned.h"
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/quantized/byte_dots.h"
-#include "shoal/engine/cpu/quantized/bytes.h"
+#include "shoal/engine/cpu/packed_weights.h"
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/quantized/quantize.h"
 

@@ -6,7 +6,6 @@
 
 #include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/cpu/quantized/byte_loops.h"
-#include "shoal/engine/cpu/quantized/bytes.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

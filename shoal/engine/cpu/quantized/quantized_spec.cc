@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "shoal/engine/cpu/quantized/bytes.h"
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 #include "shoal/model/ops/quantized/quantize.h"
 
 namespace shoal::cpu {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/layout/blocked_quantized.h"
-#include "shoal/engine/cpu/quantized/requantize.h"
+#include "shoal/engine/cpu/layout/blocked.h"
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 
 namespace shoal::cpu {
 

@@ -5,7 +5,7 @@
 
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/engine/cpu/cpu_testing.h"
-#include "shoal/engine/cpu/quantized/byte_tile.h"
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

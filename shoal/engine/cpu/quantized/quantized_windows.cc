@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/conv_loops/direct_rows.h"
-#include "shoal/engine/cpu/quantized/byte_depthwise.h"
 #include "shoal/engine/cpu/quantized/byte_loops.h"
-#include "shoal/engine/cpu/quantized/byte_rows.h"
-#include "shoal/engine/cpu/quantized/bytes.h"
 #include "shoal/engine/cpu/quantized/quantized_spec.h"
 #include "shoal/model/ops/ops.h"
 

@@ -1,4 +1,4 @@
-// Vector code of requantize.h. Included once per instruction set, between the lines that open and
+// Vector code of byte_loops.h. Included once per instruction set, between the lines that open and
 // close its namespace. Files that round floats with it are compiled without contraction to FMA:
 // products are rounded before they are added, as in the reference.
 #if defined(SHOAL_CPU_REQUANTIZE_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -10,7 +10,7 @@
 
 #include <hwy/highway.h>
 
-#include "shoal/engine/cpu/quantized/requantize.h"
+#include "shoal/engine/cpu/quantized/byte_loops.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {

@@ -2,7 +2,7 @@
 // E[x^2] - E[x]^2 would. Parts of a plane have moments of their own, to be combined by
 //   sum of (squares_i + n_i * (mean_i - mean)^2)
 // The second pass finds a part of a few hundred pixels in the first-level cache.
-#include "shoal/engine/cpu/reduce/block_moments.h"
+#include "shoal/engine/cpu/reduce/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/reduce/block_moments.cc"

@@ -11,10 +11,10 @@
 #include <cmath>
 
 #include "shoal/base/round_up.h"
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/layout/blocked_backward.h"
-#include "shoal/engine/cpu/reduce/block_moments.h"
+#include "shoal/engine/cpu/layout/blocked.h"
+#include "shoal/engine/cpu/reduce/rows.h"
 #include "shoal/model/ops/norm/moments.h"
 
 namespace shoal::cpu {

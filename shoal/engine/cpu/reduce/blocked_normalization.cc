@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/kernel.h"
 #include "shoal/engine/cpu/layout/blocked.h"
-#include "shoal/engine/cpu/reduce/block_moments.h"
+#include "shoal/engine/cpu/reduce/rows.h"
 
 namespace shoal::cpu {
 namespace {

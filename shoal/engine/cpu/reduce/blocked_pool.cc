@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "shoal/engine/cpu/conv_loops/blocked_rows.h"
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
-#include "shoal/engine/cpu/rectangle_kernel.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
+#include "shoal/engine/cpu/kernel.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "shoal/engine/cpu/conv_loops/conv_tile.h"
+#include "shoal/engine/cpu/conv_loops/conv_loops.h"
 #include "shoal/engine/cpu/kernel.h"
-#include "shoal/engine/cpu/reduce/blocked_spread.h"
+#include "shoal/engine/cpu/reduce/rows.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::cpu {

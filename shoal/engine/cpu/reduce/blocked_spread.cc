@@ -1,7 +1,7 @@
 // Gradients of pools. Windows overlap, so dx is accumulated, and one thread does a whole plane. The
 // gradient of MaxPool finds the index of the largest tap per lane in one pass over the window, and
 // adds dy where the index matches in a second: channels of one vector may have different winners.
-#include "shoal/engine/cpu/reduce/blocked_spread.h"
+#include "shoal/engine/cpu/reduce/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/engine/cpu/reduce/blocked_spread.cc"

@@ -1,8 +1,10 @@
-// Passes over one row of floats, of which softmax and the normalisations are made. Thread-safe.
+// Passes over one row of floats, the steps of softmax and the normalisations. Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+
+#include "shoal/model/ops/window.h"
 
 namespace shoal::cpu {
 
@@ -41,5 +43,51 @@ void normalize_row(const float* x, float mean, float factor, const float* scale,
 
 // y_i = (x_i - mean) * factor + shift
 void normalize_plane(const float* x, float mean, float factor, float shift, float* y, int64_t n);
+
+// Passes over the pixels of one block of channels (blocked.h), of which normalisations per channel
+// are made. Lanes are channels. REQUIRES, for all functions: b is block_size().
+
+// Mean of the pixels, and sum of squared distances from it, for each channel. Sums are floats:
+// moments of short parts, combined in double, are more accurate than those of a long plane.
+void block_moments(const float* x, int64_t pixels, float* mean, float* squares);
+
+// y = (x - mean) * factor + shift, each of which has one element per channel.
+struct BlockScale {
+  const float* mean;
+  const float* factor;
+  const float* shift;
+};
+void scale_block(const BlockScale& scale, const float* x, float* y, int64_t pixels);
+
+// Sum of dy, and sum of dy * (x - mean), over the pixels, for each channel.
+void block_products(const float* x, const float* mean, const float* dy, int64_t pixels, float* sum,
+                    float* along);
+
+// dx = dy * factor + (x - mean) * slope + shift, each of which has one element per channel.
+struct BlockMix {
+  const float* mean;
+  const float* factor;
+  const float* slope;
+  const float* shift;
+};
+void mix_blocks(const BlockMix& mix, const float* x, const float* dy, float* dx, int64_t pixels);
+
+// Gradients of pools over one block of channels (blocked.h), pixel by pixel: one pixel is one
+// vector.
+
+// One block of one image.
+struct Spread {
+  const ops::WindowAxis* rows = nullptr;
+  const ops::WindowAxis* columns = nullptr;
+  const float* dy = nullptr;  // [rows][columns][b] of the output
+  float* dx = nullptr;        // [rows][columns][b], accumulated
+};
+
+// Adds dy to the largest element under each window of x, which is laid out as dx. Of equal elements
+// the first gets it; a NaN is larger than everything.
+void spread_to_largest(const Spread& spread, const float* x);
+
+// Adds dy to all elements under each window, multiplied by shares[pixel of the output].
+void spread_evenly(const Spread& spread, const float* shares);
 
 }  // namespace shoal::cpu

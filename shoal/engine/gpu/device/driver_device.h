@@ -9,13 +9,34 @@
 #include <vector>
 
 #include "shoal/base/files/user_folders.h"
+#include "shoal/base/status.h"
 #include "shoal/engine/device/device.h"
-#include "shoal/engine/gpu/device/device_name.h"
+#include "shoal/engine/devices/devices.h"
 #include "shoal/engine/gpu/device/registry.h"
 #include "shoal/engine/gpu/plan/gpu_plan.h"
+#include "shoal/engine/gpu/plan/options.h"
 #include "shoal/engine/gpu/plan/plan_executable.h"
 
 namespace shoal::gpu {
+
+// The names of devices: KIND:N[:fp32|:fp16][:or-cpu].
+
+// What a name says.
+struct DeviceName {
+  int index = 0;
+  GpuPrecision precision = GpuPrecision::kF32;
+  bool or_cpu = false;  // the CPU goes on where the device fails
+};
+
+// Of what follows the kind: "", "0", "0:fp16", "0:fp16:or-cpu". Fails with kInvalidArgument.
+Result<DeviceName> parse_device_name(std::string_view kind, std::string_view argument);
+
+// The same of a whole name, "opencl:0:fp16".
+Result<DeviceName> parse_whole_name(std::string_view kind, std::string_view name);
+
+// The device with the CPU for what it does not support, and for what fails if the name says so.
+std::unique_ptr<Device> with_cpu(std::unique_ptr<Device> device, const DeviceName& name,
+                                 const DeviceOptions& options);
 
 // A device that an API opened. Thread-safe.
 class Driver {
@@ -97,9 +118,10 @@ void register_gpu(std::string_view kind, std::string_view api,
                  .find =
                      [list, describe] {
                        std::vector<Json> all;
-                       const auto found = list();
-                       if (!found.ok()) return all;
-                       for (const Description& one : *found) all.push_back(describe(one));
+                       const auto descriptions = list();
+                       if (!descriptions.ok()) return all;
+                       for (const Description& description : *descriptions)
+                         all.push_back(describe(description));
                        return all;
                      },
                  .make = [kind, make](std::string_view name, GpuPrecision precision,

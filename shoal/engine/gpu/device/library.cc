@@ -14,10 +14,10 @@ Result<void*> open_library(Part part, std::initializer_list<const char*> files) 
 
 Status failure_of(std::string_view api, std::span<const CallError> known, int64_t error,
                   std::string_view what) {
-  const auto found = std::ranges::find(known, error, &CallError::number);
-  const bool is_known = found != known.end();
-  const std::string text = is_known ? std::string(found->text) : std::string(api) + " failed";
-  return Status(is_known ? found->code : Code::kInternal,
+  const auto match = std::ranges::find(known, error, &CallError::number);
+  const bool is_known = match != known.end();
+  const std::string text = is_known ? std::string(match->text) : std::string(api) + " failed";
+  return Status(is_known ? match->code : Code::kInternal,
                 std::string(what) + ": " + text + " (error " + std::to_string(error) + ")");
 }
 

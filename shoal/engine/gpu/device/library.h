@@ -1,4 +1,4 @@
-// The library of an API, and what its calls return.
+// The library of an API, what its calls return, and owners of its objects.
 #pragma once
 
 #include <dlfcn.h>
@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "shoal/base/processes/parts.h"
 #include "shoal/base/status.h"
@@ -34,5 +35,29 @@ struct CallError {
 // The failure of a call that returned `error`: as it is known, or kInternal.
 Status failure_of(std::string_view api, std::span<const CallError> known, int64_t error,
                   std::string_view what);
+
+// Owns an object of an API. `Release` holds what the object was made with, such as the table of
+// functions, and is called with the object at the end.
+template <class T, class Release>
+class Handle {
+ public:
+  Handle() = default;
+  Handle(Release release, T object) : release_(std::move(release)), object_(object) {}
+  Handle(Handle&& other) noexcept { *this = std::move(other); }
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(release_, other.release_);
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Handle() {
+    if (object_ != T{}) release_(object_);
+  }
+
+  T get() const { return object_; }
+
+ private:
+  Release release_{};
+  T object_{};
+};
 
 }  // namespace shoal::gpu

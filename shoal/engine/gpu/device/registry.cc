@@ -11,7 +11,7 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, Kind, std::less<>> kinds;
+  std::map<std::string, GpuKind, std::less<>> kinds;
 };
 
 Registry& registry() {
@@ -19,7 +19,7 @@ Registry& registry() {
   return all;
 }
 
-std::map<std::string, Kind, std::less<>> all_kinds() {
+std::map<std::string, GpuKind, std::less<>> all_kinds() {
   const std::lock_guard lock(registry().mutex);
   return registry().kinds;
 }
@@ -28,7 +28,7 @@ std::string_view kind_of(std::string_view device) { return device.substr(0, devi
 
 }  // namespace
 
-void register_kind(Kind kind) {
+void register_kind(GpuKind kind) {
   const std::lock_guard lock(registry().mutex);
   registry().kinds[kind.name] = std::move(kind);
 }

@@ -13,7 +13,7 @@
 namespace shoal::gpu {
 
 // An API.
-struct Kind {
+struct GpuKind {
   std::string name;  // "opencl"
   // What its devices are, in the order of their numbers; none where it does not work here.
   std::function<std::vector<Json>()> find;
@@ -24,7 +24,7 @@ struct Kind {
 };
 
 // Adds an API, or replaces the one of the same name. Thread-safe.
-void register_kind(Kind kind);
+void register_kind(GpuKind kind);
 
 struct FoundDevice {
   std::string name;  // as make_device() takes it: "opencl:0"

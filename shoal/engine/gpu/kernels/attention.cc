@@ -129,8 +129,8 @@ for (int c = 0; c < $chunks; ++c) {
 }
 )";
 
-// The first element of head `z` of a tensor with so many tokens, of which each head has so many
-// elements: AttentionSizes::begin() as text.
+// The first element of head `z` of a tensor of `tokens`, each of `size` elements a head, as the
+// text of AttentionSizes::begin().
 std::string base_text(const ops::AttentionSizes& n, int64_t tokens, int64_t size) {
   if (!n.tokens_first) return "z * " + text_of(tokens * size);
   const std::string heads = text_of(n.heads);

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "shoal/engine/gpu/source/functions.h"
 #include "shoal/engine/gpu/source/source.h"
-#include "shoal/engine/gpu/source/window_text.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::gpu {

@@ -6,10 +6,14 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "shoal/engine/gpu/kernels/makers.h"
+#include "shoal/engine/gpu/source/tiles.h"
 #include "shoal/model/ops/conv/conv.h"
 
 namespace shoal::gpu {
@@ -48,5 +52,50 @@ std::string value_text(const NodeSpec& spec, const ops::Convolution& conv, const
 
 // x, bias, residual and y, as far as there are any.
 std::vector<Argument> conv_arguments(const NodeSpec& spec);
+
+// Transposed convolution of a stride, without the zeros between the elements of its image.
+
+// A weight of the left side of a product.
+using ConvElement = std::function<float(int64_t z, int64_t row, int64_t k)>;
+
+// A convolution as a product (tiles.h), whose left side is a table of packed weights.
+struct PackedConv {
+  TileProduct product;
+  ConvElement element;  // of constant weights; empty where they are computed
+  Launch pack;          // of weights that are computed, into scratch memory
+};
+
+// Rows of packed weights are loaded in fours.
+int64_t padded_rows(const ops::Convolution& conv);
+
+// The order of k. Tap by tap, where a step has one tap only, so that an item finds the place of its
+// column once in a step; otherwise channel by channel, as weights are stored.
+bool is_by_taps(const ops::Convolution& conv);
+
+// By phases: nothing where there are no zeros to leave out, or too few.
+std::optional<PackedConv> phased_conv(const NodeSpec& spec, const ConvForm& form);
+
+// Convolutions without local memory.
+
+// Nothing where an int cannot count the elements of the padded image and the packed weights.
+std::optional<Work> make_direct_conv(const NodeSpec& spec, const ConvForm& form);
+
+// Convolution in half precision, by matrix units (matrix.h).
+
+// The ways to compute it, the best first as far as that is known. None where the device has no such
+// units, or the product is too small for them. REQUIRES: conv.element, with k in the order that
+// is_by_taps() says.
+std::vector<Work> conv_matrix_ways(const NodeSpec& spec, const ConvForm& form,
+                                   const PackedConv& conv);
+
+// Winograd convolution of windows of 3 x 3 and stride 1.
+
+// About how many cycles it takes, as tile_cycles() counts them; infinity where make_winograd()
+// gives nothing.
+double winograd_cycles(const NodeSpec& spec, const ConvForm& form, size_t rank);
+
+// Nothing where the window is another one, or where the device has no local memory or too little
+// memory. Products are cut as the rank says (tiles.h).
+std::optional<Work> make_winograd(const NodeSpec& spec, const ConvForm& form, size_t rank);
 
 }  // namespace shoal::gpu

@@ -11,7 +11,6 @@
 #include "shoal/engine/gpu/source/lines.h"
 #include "shoal/engine/gpu/source/source.h"
 #include "shoal/engine/gpu/source/tiles.h"
-#include "shoal/engine/gpu/source/window_text.h"
 #include "shoal/model/ops/conv/conv.h"
 #include "shoal/model/ops/ops.h"
 

@@ -16,11 +16,10 @@
 // bytes of the tiles take.
 //
 // The gradient for x of a convolution of stride 1 is such a convolution, too (conv_form.h).
-#include "shoal/engine/gpu/kernels/conv_winograd.h"
-
 #include <algorithm>
 #include <limits>
 
+#include "shoal/engine/gpu/kernels/conv_form.h"
 #include "shoal/engine/gpu/source/source.h"
 
 namespace shoal::gpu {
@@ -280,8 +279,8 @@ int64_t room(const Capabilities& device) {
 
 }  // namespace
 
-// Tiles of x and y are written once and read once, by the transforms and by the products. A unit
-// gets so many bytes in a cycle, and a launch takes so many cycles: the constants are an H200's.
+// Tiles of x and y are written once and read once, by the transforms and by the products. kBytes
+// are what a unit gets in a cycle, kLaunch the cycles that a launch takes, both of an H200.
 double winograd_cycles(const NodeSpec& spec, const ConvForm& form, size_t rank) {
   constexpr double kBytes = 15, kLaunch = 14'000, kPixels = 16.0 / kPoints;
   const Winograd winograd(form, spec.inputs[1].value != nullptr);

@@ -5,7 +5,6 @@
 
 #include "shoal/engine/gpu/kernels/makers.h"
 #include "shoal/engine/gpu/source/source.h"
-#include "shoal/engine/gpu/source/window_text.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::gpu {

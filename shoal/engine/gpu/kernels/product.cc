@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "shoal/engine/gpu/kernels/makers.h"
-#include "shoal/engine/gpu/source/functions.h"
 #include "shoal/engine/gpu/source/source.h"
 #include "shoal/engine/gpu/source/tiles.h"
 #include "shoal/model/ops/ops.h"

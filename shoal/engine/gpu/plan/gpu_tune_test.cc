@@ -1,10 +1,9 @@
-#include "shoal/engine/gpu/plan/gpu_tune.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "shoal/base/files/temporary_folder.h"
+#include "shoal/engine/gpu/plan/gpu_plan.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/find.h"
 

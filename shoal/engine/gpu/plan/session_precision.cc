@@ -50,24 +50,24 @@ double agreement(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
 Result<AutomaticPrecision> choose_precision(const MakeWithPrecision& make, double budget,
                                             const InputShapes& shapes, const OpenOn& open,
                                             const SessionAccuracy& accuracy) {
-  AutomaticPrecision found;
+  AutomaticPrecision result;
   SHOAL_ASSIGN(const auto exact, make(GpuPrecision::kF32, {}));
   SHOAL_ASSIGN(Session session, open(*exact));
   SHOAL_ASSIGN(const Session::Tensors inputs, random_inputs(session, shapes));
   const RequestOptions listing{.observer = [&](const Executable& executable, const Trace&) {
-    std::ranges::copy(precision_layers(executable.graph()), std::back_inserter(found.layers));
+    std::ranges::copy(precision_layers(executable.graph()), std::back_inserter(result.layers));
   }};
   SHOAL_TRY(session.run(inputs, listing).status());
   SHOAL_ASSIGN(const double in_f32, accuracy(session));
   const auto measure = [&](const std::vector<std::string>& f32_layers) -> Result<double> {
-    if (f32_layers.size() == found.layers.size()) return in_f32;
+    if (f32_layers.size() == result.layers.size()) return in_f32;
     SHOAL_ASSIGN(const auto mixed, make(GpuPrecision::kF16, f32_layers));
     SHOAL_ASSIGN(Session on_mixed, open(*mixed));
     return accuracy(on_mixed);
   };
-  SHOAL_ASSIGN(found.choice, choose_precision(found.layers, budget, measure));
-  SHOAL_ASSIGN(found.device, make(GpuPrecision::kF16, found.choice.f32_layers));
-  return found;
+  SHOAL_ASSIGN(result.choice, choose_precision(result.layers, budget, measure));
+  SHOAL_ASSIGN(result.device, make(GpuPrecision::kF16, result.choice.f32_layers));
+  return result;
 }
 
 SessionAccuracy same_answers(const InputShapes& shapes) {
@@ -79,17 +79,17 @@ SessionAccuracy same_answers(const InputShapes& shapes) {
   };
 }
 
-Json to_json(const AutomaticPrecision& found) {
-  return {{"layers", found.layers.size()},
-          {"f32_layers", found.choice.f32_layers},
-          {"f32_accuracy", found.choice.f32_accuracy},
-          {"chosen_accuracy", found.choice.accuracy},
-          {"evaluations", found.choice.evaluations}};
+Json to_json(const AutomaticPrecision& result) {
+  return {{"layers", result.layers.size()},
+          {"f32_layers", result.choice.f32_layers},
+          {"f32_accuracy", result.choice.f32_accuracy},
+          {"chosen_accuracy", result.choice.accuracy},
+          {"evaluations", result.choice.evaluations}};
 }
 
-std::string text_of(const AutomaticPrecision& found) {
-  return std::to_string(found.choice.f32_layers.size()) + " of " +
-         std::to_string(found.layers.size()) + " layers in fp32\n";
+std::string text_of(const AutomaticPrecision& result) {
+  return std::to_string(result.choice.f32_layers.size()) + " of " +
+         std::to_string(result.layers.size()) + " layers in fp32\n";
 }
 
 }  // namespace shoal

@@ -26,8 +26,8 @@ struct AutomaticPrecision {
 };
 
 // What the search says, for scripts, and in a line for people.
-Json to_json(const AutomaticPrecision& found);
-std::string text_of(const AutomaticPrecision& found);
+Json to_json(const AutomaticPrecision& result);
+std::string text_of(const AutomaticPrecision& result);
 
 // A device that stores elements in this precision, but for these layers.
 using MakeWithPrecision = std::function<Result<std::unique_ptr<Device>>(

@@ -1,13 +1,10 @@
 // GLSL has no pointers: arguments are arrays of blocks, and an array that is also read in fours has
 // a second name for the same binding, with vectors as elements. Arrays in local memory are of
 // vectors; an element is a lane of one.
-#include "shoal/engine/gpu/source/glsl.h"
-
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 
-#include "shoal/engine/gpu/source/functions.h"
 #include "shoal/engine/gpu/source/source.h"
 
 namespace shoal::gpu {

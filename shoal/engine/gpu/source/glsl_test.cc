@@ -1,5 +1,3 @@
-#include "shoal/engine/gpu/source/glsl.h"
-
 #include <gtest/gtest.h>
 
 #include "shoal/engine/gpu/source/source.h"

@@ -16,11 +16,10 @@
 // An item loads eight k of b at once where they are neighbours in memory, puts them into local
 // memory as one vector, finds there what its fragments need of a column as one vector, and stores
 // four columns of y as one. Weights are stored as fragments before.
-#include "shoal/engine/gpu/source/matrix_tiles.h"
-
 #include <algorithm>
 
 #include "shoal/engine/gpu/source/source.h"
+#include "shoal/engine/gpu/source/tiles.h"
 
 namespace shoal::gpu {
 namespace {

@@ -1,4 +1,4 @@
-// Kernels as text.
+// Kernels as text, in OpenCL C and in GLSL.
 #pragma once
 
 #include <map>
@@ -9,6 +9,8 @@
 
 #include "shoal/engine/gpu/work.h"
 #include "shoal/model/ops/broadcast.h"
+#include "shoal/model/ops/elementwise/fused_activation.h"
+#include "shoal/model/ops/window.h"
 
 namespace shoal::gpu {
 
@@ -45,5 +47,43 @@ KernelText opencl_text(const Launch& launch);
 // A program of these kernels, and the name of a kernel in it by its place.
 std::string opencl_program(std::span<const KernelText> kernels);
 std::string kernel_name(size_t place);
+
+// Element-wise functions in the language of kernels.
+
+// Whether kernels have this function of one element, or of two.
+bool is_unary(const Operator* op);
+bool is_binary(const Operator* op);
+
+// The value of a function as an expression. REQUIRES: kernels have it. An activation without an
+// operator is x itself.
+std::string call(const ops::Activation& function, const std::string& x);
+std::string call(const Operator* op, const std::string& a, const std::string& b);
+
+// The definitions of the functions that a text calls.
+std::string definitions_for(const std::string& text);
+
+// Windows (model/ops/window.h) as numbers of a kernel's source.
+
+// in_d, in_h, in_w, out_*, kernel_*, stride_*, dilation_*, pad_*, full_* of depth (d), rows
+// (h) and columns (w); `full` is the input with its padding.
+std::map<std::string, std::string> numbers_of(const ops::Window& window);
+
+// Whether an int holds every position of the window, and an item may walk all taps, padding
+// included: a model may ask for a window of a billion.
+bool is_small(const ops::Window& window);
+
+// Kernels as compute shaders in GLSL 4.5, for Vulkan.
+
+// The shaders of a graph. Launches whose kernels are equal share one.
+//
+// Argument i of a launch is the storage buffer at binding i of set 0. A shader has one push
+// constant, an int: the first group along axis 0, so that a grid may be launched in parts where a
+// device limits that axis. f16 needs storageBuffer16BitAccess of the device.
+struct Shaders {
+  std::vector<std::string> sources;
+  std::vector<size_t> of;  // by launch
+};
+
+Shaders glsl_shaders(std::span<const Launch> launches);
 
 }  // namespace shoal::gpu

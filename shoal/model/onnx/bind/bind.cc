@@ -1,4 +1,3 @@
-// Checks of inputs, and the two entries to the Binder: see bind.h.
 #include "shoal/model/onnx/bind/bind.h"
 
 #include <algorithm>

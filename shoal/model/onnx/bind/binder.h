@@ -2,6 +2,7 @@
 // steps that have to wait. Used once, by one thread: start() or resume(), then run().
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,11 +11,24 @@
 #include <utility>
 #include <vector>
 
+#include "shoal/model/graph/graph.h"
 #include "shoal/model/onnx/bind/bind.h"
-#include "shoal/model/onnx/bind/constant_folder.h"
 #include "shoal/model/onnx/opsets/normalize.h"
 
 namespace shoal::onnx {
+
+// Constants computed while a model is bound: shape arithmetic, within a budget that a hostile file
+// cannot exceed. Larger work on constants is left to passes/.
+class ConstantFolder {
+ public:
+  // The outputs of the node, where they follow from the known inputs and are cheap to compute.
+  // `types` are those that `infer` gave.
+  std::optional<std::vector<Tensor>> fold(const Node& node, std::span<const Operand> operands,
+                                          std::span<const TensorType> types);
+
+ private:
+  int64_t elements_left_ = int64_t{1} << 26;  // read and written, by all nodes of one bind
+};
 
 class Binder : public Emitter {
  public:

@@ -1,4 +1,3 @@
-// Expansion of our own operators for export: see expand.h.
 #include "shoal/model/onnx/export/expand.h"
 
 #include <algorithm>

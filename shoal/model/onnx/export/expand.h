@@ -1,6 +1,8 @@
-// Expands our own operators into ONNX operators.
+// What a graph needs to become a file of opset 17: our own operators become ONNX operators, and
+// attributes become those of the opset.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -15,5 +17,12 @@ namespace shoal::onnx {
 // except that no other value may have the name of an input.
 Result<Graph> expand_own_operators(const Graph& graph,
                                    std::span<const std::string> output_names = {});
+
+// The abilities of our operators beyond opset 17, which a file of opset 17 cannot express.
+inline constexpr int64_t kOpset = 17;
+
+// The node's attributes as a file of opset 17 may hold them, without newer ones that have their
+// default value. Refuses attributes that change the meaning, and operators that are newer.
+Result<Attributes> opset_17_attributes(const Node& node);
 
 }  // namespace shoal::onnx

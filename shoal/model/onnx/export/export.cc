@@ -10,10 +10,9 @@
 
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/model/onnx/export/expand.h"
-#include "shoal/model/onnx/export/opset.h"
 #include "shoal/model/onnx/export/sparse_storage.h"
 #include "shoal/model/onnx/format/tensors.h"
-#include "shoal/model/onnx/format/wire_writer.h"
+#include "shoal/model/onnx/format/wire.h"
 #include "shoal/model/ops/onnx_dtype.h"
 
 namespace shoal::onnx {

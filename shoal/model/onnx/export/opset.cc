@@ -1,12 +1,12 @@
-// The limits of opset 17: see opset.h. The table is made from opset_17.inc.
-#include "shoal/model/onnx/export/opset.h"
-
+// The limits of opset 17: see expand.h. The table is made from opset_17.inc.
 #include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "shoal/model/onnx/export/expand.h"
 
 namespace shoal::onnx {
 namespace {

@@ -1,7 +1,6 @@
-#include "shoal/model/onnx/export/opset.h"
-
 #include <gtest/gtest.h>
 
+#include "shoal/model/onnx/export/expand.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::onnx {

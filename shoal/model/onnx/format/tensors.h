@@ -11,10 +11,18 @@
 
 #include "shoal/base/files/file.h"
 #include "shoal/base/limits.h"
+#include "shoal/base/status.h"
 #include "shoal/model/onnx/format/proto.h"
+#include "shoal/model/tensor/dtype.h"
 #include "shoal/model/tensor/tensor.h"
 
 namespace shoal::onnx {
+
+// Element types as a file gives them. Types that the engine does not have are refused by name.
+
+// `number` is one of TensorProto.DataType. For a narrow one (shoal/model/ops/narrow_type.h) it is
+// the type that holds it. kUnsupported for a type that exists, kCorrupt for other numbers.
+Result<DType> element_type(int64_t number);
 
 // A few bytes of a file can claim any dense size, so the sum of all sparse tensors is bounded well
 // below the size that one tensor with real data may have.

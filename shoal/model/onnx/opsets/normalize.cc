@@ -1,10 +1,8 @@
-// The table of rewrites: see normalize.h.
 #include "shoal/model/onnx/opsets/normalize.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "shoal/model/onnx/opsets/versions.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::onnx {

@@ -39,7 +39,7 @@ Result<Term> with_heads(const Term& x, int64_t heads, Emitter& emitter) {
   return emitter.emit_one("Transpose", {std::move(apart)}, {{"perm", Ints{0, 2, 1, 3}}});
 }
 
-// Every head of x, [batch, heads, tokens, size], so many times in a row.
+// Every head of x, [batch, heads, tokens, size], repeated `times` in a row.
 Result<Term> repeat_heads(const Term& x, int64_t times, Emitter& emitter) {
   if (times == 1) return x;
   const Shape& from = x.type.shape;

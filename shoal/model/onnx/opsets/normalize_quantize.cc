@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "shoal/base/limits.h"
-#include "shoal/model/onnx/format/element_type.h"
+#include "shoal/model/onnx/format/tensors.h"
 #include "shoal/model/onnx/opsets/normalize.h"
 #include "shoal/model/ops/convert.h"
 #include "shoal/model/ops/narrow_type.h"

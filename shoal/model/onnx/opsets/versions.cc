@@ -1,7 +1,7 @@
-// The history of ONNX's operators: see versions.h. The table is made from versions.inc.
-#include "shoal/model/onnx/opsets/versions.h"
-
+// The history of ONNX's operators: see normalize.h. The table is made from versions.inc.
 #include <algorithm>
+
+#include "shoal/model/onnx/opsets/normalize.h"
 
 namespace shoal::onnx {
 

@@ -1,5 +1,3 @@
-#include "shoal/model/onnx/opsets/versions.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

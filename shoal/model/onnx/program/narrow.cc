@@ -1,10 +1,8 @@
-// Values of narrow element types: see narrow.h.
-#include "shoal/model/onnx/program/narrow.h"
-
 #include <algorithm>
 #include <array>
 #include <memory>
 
+#include "shoal/model/onnx/program/program.h"
 #include "shoal/model/ops/narrow_type.h"
 
 namespace shoal::onnx {

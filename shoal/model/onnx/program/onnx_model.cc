@@ -1,11 +1,10 @@
-// Declarations of a model, and the way from a file to a Program: see model.h.
 #include "shoal/model/onnx/program/onnx_model.h"
 
 #include <algorithm>
 
 #include "shoal/base/text/printable.h"
-#include "shoal/model/onnx/format/element_type.h"
-#include "shoal/model/onnx/opsets/versions.h"
+#include "shoal/model/onnx/format/tensors.h"
+#include "shoal/model/onnx/opsets/normalize.h"
 
 namespace shoal::onnx {
 namespace {

@@ -13,9 +13,6 @@
 #include "shoal/base/text/printable.h"
 #include "shoal/model/onnx/format/constant.h"
 #include "shoal/model/onnx/opsets/normalize.h"
-#include "shoal/model/onnx/opsets/versions.h"
-#include "shoal/model/onnx/program/narrow.h"
-#include "shoal/model/onnx/program/unsupported.h"
 
 namespace shoal::onnx {
 namespace {

@@ -5,11 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "shoal/base/status.h"
 #include "shoal/model/graph/operator.h"
+#include "shoal/model/onnx/format/constant.h"
 #include "shoal/model/onnx/format/proto.h"
 #include "shoal/model/onnx/format/slot.h"
 #include "shoal/model/onnx/format/tensors.h"
@@ -71,5 +75,34 @@ bool is_sequence_operator(std::string_view op);
 // Refuses a file that is not a graph (values used before they exist, names given twice, functions
 // that call themselves), and reports all unsupported operators at once.
 Result<Program> make_program(const ModelProto& model, TensorLoader& loader);
+
+// Which values of a program have one of the element types that tensors here hold in a wider one
+// (shoal/model/ops/narrow_type.h). It follows from the file alone, before any shape is known.
+
+// The number of the narrow type, TensorProto.DataType; 0: another type.
+int64_t narrow_number(int64_t data_type);
+int64_t narrow_number(std::span<const Argument> constant);  // of a Constant's attributes
+
+// Of the first output of a step, whose inputs are among the slots. Only few operators of ONNX take
+// narrow types, and the others compute with the values as they are held.
+int64_t narrow_output(const Step& step, std::span<const SlotInfo> slots);
+
+// Collects all operators of a model that are not supported, so that one message names them.
+class Unsupported {
+ public:
+  // `opset`: the one whose form of the operator is not known; 0: none is supported.
+  void add(std::string_view domain, std::string_view op, std::string node, int64_t opset = 0);
+
+  // OK if there were none, else one line: "Foo (node a, b), my.domain.Bar (node c)".
+  Status status() const;
+
+ private:
+  struct Users {
+    std::vector<std::string> nodes;
+    size_t more = 0;  // nodes beyond kMaxNodes
+  };
+  std::map<std::string, Users> operators_;
+  size_t more_operators_ = 0;
+};
 
 }  // namespace shoal::onnx

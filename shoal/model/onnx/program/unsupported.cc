@@ -1,7 +1,5 @@
-// The list of unsupported operators: see unsupported.h.
-#include "shoal/model/onnx/program/unsupported.h"
-
 #include "shoal/base/text/printable.h"
+#include "shoal/model/onnx/program/program.h"
 
 namespace shoal::onnx {
 namespace {

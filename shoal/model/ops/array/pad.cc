@@ -92,63 +92,32 @@ int64_t source_of(Mode mode, int64_t i, int64_t n) {
   return at < n ? at : period - at;
 }
 
-// Pads one axis at a time, from the innermost to the outermost. Inner axes are complete when an
-// outer one is padded, so its border is a copy of whole slices.
-struct Padder {
-  Mode mode;
-  size_t size;                // of an element
-  const std::byte* constant;  // an element
-  std::vector<Pads> pads;
-  Shape from, to;
-  Strides from_strides, to_strides;
-  size_t rest;  // from this axis on nothing is padded
-
-  size_t bytes(int64_t elements) const { return static_cast<size_t>(elements) * size; }
-
-  void run(size_t axis, const std::byte* x, std::byte* y) const {
-    if (axis == rest) {
-      std::memcpy(y, x, bytes(from.count(axis, from.rank())));
-      return;
-    }
-    const size_t x_step = bytes(from_strides[axis]), y_step = bytes(to_strides[axis]);
-    const int64_t n = pads[axis].kept(from[axis]);
-    x += static_cast<size_t>(std::max<int64_t>(-pads[axis].begin, 0)) * x_step;
-    const int64_t before = std::max<int64_t>(pads[axis].begin, 0);
-    std::byte* inside = y + static_cast<size_t>(before) * y_step;
-    if (axis + 1 == rest) {
-      std::memcpy(inside, x, static_cast<size_t>(n) * x_step);
-    } else {
-      for (int64_t i = 0; i < n; ++i, x += x_step) {
-        run(axis + 1, x, inside + static_cast<size_t>(i) * y_step);
-      }
-    }
-    auto pad_at = [&](int64_t i) {
-      std::byte* slice = y + static_cast<size_t>(i) * y_step;
-      if (mode == Mode::kConstant) return fill({slice, y_step}, constant, size);
-      const auto source = static_cast<size_t>(source_of(mode, i - before, n));
-      std::memcpy(slice, inside + source * y_step, y_step);
-    };
-    for (int64_t i = 0; i < before; ++i) pad_at(i);
-    for (int64_t i = before + n; i < to[axis]; ++i) pad_at(i);
-  }
-};
-
 void reference_pad(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   constexpr std::array<std::byte, 8> kZero{};
   const bool given = inputs.size() > 2 && inputs[2].defined();
+  const std::byte* const constant = given ? inputs[2].bytes().data() : kZero.data();
+  const Mode mode = *mode_of(node);
+  const std::vector<Pads> pads = *pads_of(operands_of(inputs));
   const Shape &from = inputs[0].shape(), &to = outputs[0].shape();
-  Padder padder{.mode = *mode_of(node),
-                .size = size_of(inputs[0].dtype()),
-                .constant = given ? inputs[2].bytes().data() : kZero.data(),
-                .pads = *pads_of(operands_of(inputs)),
-                .from = from,
-                .to = to,
-                .from_strides = strides_of(from),
-                .to_strides = strides_of(to),
-                .rest = from.rank()};
-  while (padder.rest > 0 && padder.pads[padder.rest - 1].none()) --padder.rest;
-  padder.run(0, inputs[0].bytes().data(), outputs[0].bytes().data());
+  ExtendedCopy copy(size_of(inputs[0].dtype()), from, to);
+  while (copy.rest > 0 && pads[copy.rest - 1].none()) --copy.rest;
+  const auto kept = [&](size_t axis) {
+    return ExtendedCopy::Kept{std::max<int64_t>(-pads[axis].begin, 0),
+                              std::max<int64_t>(pads[axis].begin, 0), pads[axis].kept(from[axis])};
+  };
+  const auto extend = [&](size_t axis, std::byte* y, size_t step) {
+    const auto [skipped, before, count] = kept(axis);
+    const auto pad_at = [&, begin = before, n = count](int64_t i) {
+      std::byte* slice = y + static_cast<size_t>(i) * step;
+      if (mode == Mode::kConstant) return fill({slice, step}, constant, copy.size);
+      const int64_t source = begin + source_of(mode, i - begin, n);
+      std::memcpy(slice, y + static_cast<size_t>(source) * step, step);
+    };
+    for (int64_t i = 0; i < before; ++i) pad_at(i);
+    for (int64_t i = before + count; i < to[axis]; ++i) pad_at(i);
+  };
+  copy.run(0, inputs[0].bytes().data(), outputs[0].bytes().data(), kept, extend);
 }
 
 // The part of an axis that a tile reads, and the pads it gets there.

@@ -28,46 +28,21 @@ Result<std::vector<TensorType>> infer_tile(const Node&, std::span<const Operand>
   return std::vector{type};
 }
 
-struct Repeater {
-  size_t size;  // of an element
-  std::vector<int64_t> repeats;
-  Shape from;
-  Strides from_strides, to_strides;
-  size_t rest;  // from this axis on nothing is repeated
-
-  size_t bytes(int64_t elements) const { return static_cast<size_t>(elements) * size; }
-
-  // Writes one copy of the axis, then copies that copy.
-  void run(size_t axis, const std::byte* x, std::byte* y) const {
-    if (axis == rest) {
-      std::memcpy(y, x, bytes(from.count(axis, from.rank())));
-      return;
-    }
-    const size_t x_step = bytes(from_strides[axis]), y_step = bytes(to_strides[axis]);
-    const auto n = static_cast<size_t>(from[axis]);
-    if (axis + 1 == rest) {
-      std::memcpy(y, x, n * x_step);
-    } else {
-      for (size_t i = 0; i < n; ++i) run(axis + 1, x + i * x_step, y + i * y_step);
-    }
-    const size_t copy = n * y_step;
-    for (size_t r = 1; r < static_cast<size_t>(repeats[axis]); ++r) {
-      std::memcpy(y + r * copy, y, copy);
-    }
-  }
-};
-
 void reference_tile(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (outputs[0].count() == 0) return;
   const Shape& from = inputs[0].shape();
-  Repeater repeater{.size = size_of(inputs[0].dtype()),
-                    .repeats = to_ints(inputs[1]),
-                    .from = from,
-                    .from_strides = strides_of(from),
-                    .to_strides = strides_of(outputs[0].shape()),
-                    .rest = from.rank()};
-  while (repeater.rest > 0 && repeater.repeats[repeater.rest - 1] == 1) --repeater.rest;
-  repeater.run(0, inputs[0].bytes().data(), outputs[0].bytes().data());
+  const std::vector<int64_t> repeats = to_ints(inputs[1]);
+  ExtendedCopy copy(size_of(inputs[0].dtype()), from, outputs[0].shape());
+  while (copy.rest > 0 && repeats[copy.rest - 1] == 1) --copy.rest;
+  // Writes one copy of the axis, then copies that copy.
+  const auto kept = [&](size_t axis) { return ExtendedCopy::Kept{.count = from[axis]}; };
+  const auto extend = [&](size_t axis, std::byte* y, size_t step) {
+    const size_t bytes = static_cast<size_t>(from[axis]) * step;
+    for (size_t r = 1; r < static_cast<size_t>(repeats[axis]); ++r) {
+      std::memcpy(y + r * bytes, y, bytes);
+    }
+  };
+  copy.run(0, inputs[0].bytes().data(), outputs[0].bytes().data(), kept, extend);
 }
 
 // Along each axis the tile is a part of one copy, or else as many whole copies as the region

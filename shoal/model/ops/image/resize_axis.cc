@@ -1,4 +1,3 @@
-// Coordinates and weights of Resize, along one axis: see resize_axis.h.
 #include "shoal/model/ops/image/resize_axis.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Types and tiles of operators on regions of interest: see roi.h.
 #include "shoal/model/ops/image/roi.h"
 
 #include <array>

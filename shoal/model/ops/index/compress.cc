@@ -3,7 +3,7 @@
 // of the output, so it must be a constant. The gradient scatters back, by permutation_gradient().
 #include "shoal/model/graph/graph.h"
 #include "shoal/model/ops/gradient.h"
-#include "shoal/model/ops/index/axis_slices.h"
+#include "shoal/model/ops/index/index.h"
 #include "shoal/model/ops/record.h"
 #include "shoal/model/ops/require.h"
 

@@ -1,8 +1,6 @@
-// Reductions of scattered updates: see scatter.h.
-#include "shoal/model/ops/index/scatter.h"
-
 #include "shoal/model/ops/convert.h"
 #include "shoal/model/ops/extrema.h"
+#include "shoal/model/ops/index/index.h"
 
 namespace shoal::ops {
 namespace {

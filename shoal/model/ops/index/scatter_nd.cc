@@ -6,7 +6,6 @@
 #include "shoal/model/ops/copy.h"
 #include "shoal/model/ops/gradient.h"
 #include "shoal/model/ops/index/index.h"
-#include "shoal/model/ops/index/scatter.h"
 #include "shoal/model/ops/record.h"
 #include "shoal/model/ops/require.h"
 

@@ -6,7 +6,7 @@
 
 #include "shoal/model/graph/graph.h"
 #include "shoal/model/ops/gradient.h"
-#include "shoal/model/ops/index/order.h"
+#include "shoal/model/ops/index/index.h"
 #include "shoal/model/ops/record.h"
 #include "shoal/model/ops/require.h"
 

@@ -6,8 +6,7 @@
 #include <numeric>
 
 #include "shoal/model/graph/graph.h"
-#include "shoal/model/ops/index/axis_slices.h"
-#include "shoal/model/ops/index/order.h"
+#include "shoal/model/ops/index/index.h"
 #include "shoal/model/ops/record.h"
 #include "shoal/model/ops/require.h"
 

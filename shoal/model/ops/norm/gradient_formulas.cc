@@ -3,7 +3,6 @@
 
 #include "shoal/model/ops/chain.h"
 #include "shoal/model/ops/gradient.h"
-#include "shoal/model/ops/gradient_formula.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/require.h"
 

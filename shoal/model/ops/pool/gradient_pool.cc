@@ -2,7 +2,6 @@
 // the others are formulas.
 #include "shoal/model/ops/chain.h"
 #include "shoal/model/ops/gradient.h"
-#include "shoal/model/ops/gradient_formula.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/window.h"
 

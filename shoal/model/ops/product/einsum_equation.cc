@@ -1,4 +1,3 @@
-// Parser of Einsum equations: see einsum_equation.h.
 #include "shoal/model/ops/product/einsum_equation.h"
 
 #include <algorithm>

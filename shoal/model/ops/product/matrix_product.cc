@@ -1,4 +1,3 @@
-// Sizes and tiles of matrix products: see matrix_product.h.
 #include "shoal/model/ops/product/matrix_product.h"
 
 #include <algorithm>

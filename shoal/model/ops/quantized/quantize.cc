@@ -1,4 +1,3 @@
-// Parameters, bounds and expansions of quantised operators: see quantize.h.
 #include "shoal/model/ops/quantized/quantize.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Shapes, activations and weights of recurrent operators: see recurrent.h.
 #include "shoal/model/ops/recurrent/recurrent.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Fast Fourier transforms: see fourier.h.
 #include "shoal/model/ops/signal/fourier.h"
 
 #include <bit>

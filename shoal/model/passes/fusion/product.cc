@@ -1,4 +1,3 @@
-// Products taken apart: see product.h.
 #include "shoal/model/passes/fusion/product.h"
 
 #include <algorithm>

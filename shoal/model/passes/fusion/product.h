@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::passes {
 

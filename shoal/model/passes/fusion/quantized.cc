@@ -1,4 +1,3 @@
-// Quantised values in the graph under construction: see quantized.h.
 #include "shoal/model/passes/fusion/quantized.h"
 
 #include <algorithm>
@@ -7,7 +6,7 @@
 #include "shoal/model/ops/convert.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/quantized/quantize.h"
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::passes {
 namespace {

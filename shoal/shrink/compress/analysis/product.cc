@@ -4,7 +4,7 @@
 
 #include "shoal/model/graph/parameter.h"
 #include "shoal/model/ops/ops.h"
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::compress {
 namespace {

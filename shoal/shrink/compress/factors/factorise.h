@@ -12,7 +12,6 @@
 #include "shoal/base/timing/contest.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/model/passes/use_defs.h"
 #include "shoal/shrink/compress/analysis/product.h"
 #include "shoal/shrink/compress/factors/low_rank.h"
 #include "shoal/shrink/compress/factors/rank_front.h"

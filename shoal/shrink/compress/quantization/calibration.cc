@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "shoal/model/ops/elementwise/fused_activation.h"
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 #include "shoal/model/tensor/random_tensor.h"
 #include "shoal/shrink/compress/quantization/quantize.h"
 

@@ -18,7 +18,6 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/model/passes/use_defs.h"
 #include "shoal/shrink/compress/analysis/product.h"
 #include "shoal/shrink/compress/quantization/scales.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "shoal/model/ops/ops.h"
-#include "shoal/model/passes/use_defs.h"
+#include "shoal/model/passes/rewriter.h"
 
 namespace shoal::compress {
 namespace {

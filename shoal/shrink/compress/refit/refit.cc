@@ -10,7 +10,6 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/ops/window.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/model/passes/use_defs.h"
 #include "shoal/shrink/compress/analysis/node_by_node.h"
 #include "shoal/shrink/compress/analysis/product.h"
 #include "shoal/shrink/compress/analysis/value_probe.h"

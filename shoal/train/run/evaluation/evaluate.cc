@@ -32,16 +32,16 @@ class FirstExamples : public Dataset {
 };
 
 // Optional inputs come last in the list, so that the first one is the one that is needed.
-Result<InputInfo> only_input(const Session& session) {
-  if (std::ranges::count(session.inputs(), false, &InputInfo::optional) != 1) {
+Result<TensorInfo> only_input(const Session& session) {
+  if (std::ranges::count(session.inputs(), false, &TensorInfo::optional) != 1) {
     return invalid("evaluation needs a model with one input");
   }
   return session.inputs()[0];
 }
 
-size_t batch_for(const InputInfo& input, size_t wanted, size_t examples) {
+size_t batch_for(const TensorInfo& input, size_t wanted, size_t examples) {
   if (wanted > 0) return wanted;
-  const int64_t declared = input.dims.empty() ? -1 : input.dims[0];
+  const int64_t declared = input.sizes().empty() ? -1 : input.sizes()[0];
   return declared > 0 ? static_cast<size_t>(declared) : std::min(kUsualBatch, examples);
 }
 
@@ -67,14 +67,15 @@ Status add_answers(const Batch& batch, const Tensor& scores, std::optional<bool>
 
 Result<Evaluation> evaluate(Session& session, const Dataset& data,
                             const EvaluationOptions& options) {
-  SHOAL_ASSIGN(const InputInfo input, only_input(session));
+  SHOAL_ASSIGN(const TensorInfo input, only_input(session));
   const FirstExamples examples(data, options.examples_of(data));
   Evaluation result;
   if (examples.size() == 0) return result;
-  const Batches batches(
-      examples,
-      [&](const Tensor& image) { return image_for_input(image, input.dims, options.preprocess); },
-      {.batch = batch_for(input, options.batch, examples.size())});
+  const Batches batches(examples,
+                        [&](const Tensor& image) {
+                          return image_for_input(image, input.sizes(), options.preprocess);
+                        },
+                        {.batch = batch_for(input, options.batch, examples.size())});
   Prefetch prefetch(batches, 0, 0, kLoaders, kAhead);
   for (size_t i = 0; i < batches.per_epoch(); ++i) {
     if (options.cancel != nullptr && options.cancel->load()) break;

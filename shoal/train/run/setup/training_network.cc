@@ -5,7 +5,6 @@
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/model/passes/use_defs.h"
 #include "shoal/train/step/graph/step_graph.h"
 #include "shoal/train/step/weights/initial_weights.h"
 #include "shoal/train/step/weights/rebuild.h"

@@ -49,7 +49,7 @@ TEST_F(Networks, HaveSessionsForAnyBatch) {
   const auto device = make_reference_device();
   const Model model = open_closed();
   const auto batch_of = [&](int64_t batch) {
-    return session_for_batch(model, batch, *device)->inputs()[0].dims[0];
+    return session_for_batch(model, batch, *device)->inputs()[0].sizes()[0];
   };
   EXPECT_EQ(batch_of(0), 2) << "as the file declares it";
   EXPECT_EQ(batch_of(5), 5);

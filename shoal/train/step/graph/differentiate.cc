@@ -16,7 +16,6 @@
 #include "shoal/model/ops/onnx_dtype.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"
-#include "shoal/model/passes/use_defs.h"
 
 namespace shoal::train {
 namespace {

@@ -1,0 +1,54 @@
+// How fast a model runs on a device: what is measured, and what is known of it.
+//
+//   SHOAL_ASSIGN(const fit::BenchWork work, fit::work_of(session, inputs, device));
+//   const auto run = [&] { return session.run(inputs).status(); };
+//   SHOAL_ASSIGN(const auto times, time_runs(seconds, run));
+//   print(fit::facts_of({.model = name, .work = work}, times));
+#pragma once
+
+#include <functional>
+#include <istream>
+#include <string>
+
+#include "shoal/base/text/facts.h"
+#include "shoal/base/timing/closed_loop.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/engine/session/session.h"
+
+namespace shoal::fit {
+
+// What a run takes.
+struct BenchWork {
+  double macs = 0;             // of a run; 0: not counted
+  Json json = Json::object();  // what else is known
+};
+// Of a model. Runs it some times. Fails as the session and the device do.
+Result<BenchWork> work_of(Session& session, const Session::Tensors& inputs, Device& device);
+
+// What is known of a bench before it measures.
+struct BenchFacts {
+  std::string model;
+  DeviceInfo device = {};
+  double open_ms = 0, first_ms = 0;  // until all was ready, and until the first answer
+  BenchWork work = {};
+};
+Facts facts_of(const BenchFacts& known, const LatencyRecorder& times);
+
+// The same of several clients that share a session.
+Facts facts_of(const std::string& model, const DeviceInfo& device, size_t clients,
+               const LoadReport& load);
+
+// How much longer half of the runs took than the fastest tenth, as a share: what other programs and
+// changing clocks add to times.
+double noise_of(const LatencyRecorder& times);
+// A warning of noise, in one line; empty if there is little.
+std::string warning_of(const LatencyRecorder& times);
+
+// Lets several engines be measured in turns: one turn per line, which says how many seconds, until
+// the lines end. What is no number is 0 seconds, and no turn takes longer than an hour. The first
+// run of a turn finds the caches full of another engine's data, so that it is not measured. Fails
+// as soon as `run` or `measure`, which gets the seconds, does.
+Status take_turns(std::istream& lines, const std::function<Status()>& run,
+                  const std::function<Status(double seconds)>& measure);
+
+}  // namespace shoal::fit
