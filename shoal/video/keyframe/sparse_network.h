@@ -26,7 +26,7 @@
 namespace shoal::keyframe {
 
 // Masks for spatially sparse inference: where in an image a network is to compute (SSI [Mao 2019]).
-// The masks are those of delta inference (delta/tile_mask.h).
+// The masks are those of delta inference (delta/changes.h).
 
 // By how many pixels boxes of objects grow: more, the longer ago they were found. The source gives
 // 64, the ratio of the first map of features to the last, and says only that it grows.

@@ -42,6 +42,7 @@ HWY_INLINE void combine(const float* a, int64_t a_step, const float* b, int64_t 
 BinaryLoop binary_loop_here(size_t index) {
 #define SHOAL_BINARY(name, ...) name##_here,
   static constexpr BinaryLoop kLoops[] = {
+#include "shoal/engine/cpu/elementwise/vector_functions.inc"
   };
   return kLoops[index];
 }
@@ -58,6 +59,7 @@ HWY_EXPORT(binary_loop_here);
 std::span<const Operator* const> vector_pairs() {
 #define SHOAL_BINARY(name, ...) &ops::name,
   static const Operator* const kOperators[] = {
+#include "shoal/engine/cpu/elementwise/vector_functions.inc"
   };
   return kOperators;
 }

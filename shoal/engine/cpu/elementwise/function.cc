@@ -31,6 +31,7 @@ namespace {
 Function::Loop unary_loop_here(size_t index) {
 #define SHOAL_UNARY_IF(name, ...) name##_here,
   static constexpr Function::Loop kLoops[] = {
+#include "shoal/engine/cpu/elementwise/vector_functions.inc"
   };
   return kLoops[index];
 }
@@ -55,6 +56,7 @@ void scalar_loop(const ops::Activation& f, const float* x, float* y, int64_t n) 
 std::span<const Operator* const> vector_functions() {
 #define SHOAL_UNARY_IF(name, ...) &ops::name,
   static const Operator* const kOperators[] = {
+#include "shoal/engine/cpu/elementwise/vector_functions.inc"
   };
   return kOperators;
 }

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::array kMethods = {
 #define SHOAL_METHOD(name, needs, parts, what) Method{#name, needs, parts, what, name},
+#include "shoal/shrink/compress/methods/list.inc"
 #undef SHOAL_METHOD
 };
 
