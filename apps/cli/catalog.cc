@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "apps/config/catalog/schedule_files.h"
-#include "apps/config/catalog/simulated_days.h"
+#include "apps/commands/catalog/schedule_files.h"
+#include "apps/commands/catalog/simulated_days.h"
 #include "cli.h"
 #include "facts.h"
 #include "shoal/variants/scheduler/simulation/day_facts.h"

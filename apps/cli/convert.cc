@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "apps/config/training/compress_settings.h"
+#include "apps/commands/training/compress_settings.h"
 #include "apps/flags/json.h"
 #include "exit_codes.h"
 #include "model.h"

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "apps/config/evaluation_task.h"
+#include "apps/commands/networks/evaluation_task.h"
 #include "eval_flags.h"
 #include "exit_codes.h"
 #include "facts.h"

@@ -6,7 +6,7 @@
 
 #include "../facts.h"
 #include "../model.h"
-#include "apps/config/plans/cluster_file.h"
+#include "apps/commands/plans/cluster_file.h"
 #include "chaos_train.h"
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/machine/malloc_arenas.h"

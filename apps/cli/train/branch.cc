@@ -1,5 +1,5 @@
 // shoal branch: a classifier as narrow branches, one for each machine.
-#include "apps/config/plans/cluster_settings.h"
+#include "apps/commands/plans/cluster_settings.h"
 #include "network_line.h"
 #include "print_result.h"
 #include "shoal/engine/session/model.h"

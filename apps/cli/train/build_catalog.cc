@@ -4,7 +4,7 @@
 
 #include "../exit_codes.h"
 #include "../model.h"
-#include "apps/config/catalog/task_file.h"
+#include "apps/commands/catalog/task_file.h"
 #include "print_result.h"
 #include "shoal/variants/catalog/builder/catalog_facts.h"
 #include "shrink_progress.h"
