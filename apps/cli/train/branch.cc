@@ -1,10 +1,10 @@
 // shoal branch: a classifier as narrow branches, one for each machine.
+#include "apps/commands/training/branch.h"
+
 #include "apps/commands/plans/cluster_settings.h"
 #include "network_line.h"
 #include "print_result.h"
 #include "shoal/engine/session/model.h"
-#include "shoal/shrink/branches/branch_facts.h"
-#include "shoal/shrink/branches/branch_settings.h"
 #include "shoal/shrink/prune/shrink_options.h"
 #include "train_flags.h"
 

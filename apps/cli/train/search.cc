@@ -1,4 +1,6 @@
 // shoal search: networks whose layers are wired for several devices.
+#include "apps/commands/training/search.h"
+
 #include <optional>
 #include <string>
 
@@ -7,8 +9,6 @@
 #include "print_result.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/report/pages/search_page.h"
-#include "shoal/shrink/search/search_facts.h"
-#include "shoal/shrink/search/search_settings.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/commands/training/shrink_recipe.h"
+#include "apps/commands/training/shrink.h"
 #include "shoal/base/status.h"
 #include "shoal/variants/catalog/builder/build.h"
 

@@ -3,10 +3,10 @@
 
 #include <cstdlib>
 
-#include "apps/commands/image_settings.h"
+#include "apps/commands/model_settings.h"
 #include "apps/commands/plans/cluster_settings.h"
 #include "apps/commands/plans/plan_settings.h"
-#include "apps/commands/training/shrink_recipe.h"
+#include "apps/commands/training/shrink.h"
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/temporary_folder.h"
 #include "shoal/base/text/setting_testing.h"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "apps/commands/device_settings.h"
+#include "apps/commands/model_settings.h"
 #include "shoal/base/text/setting.h"
 #include "shoal/train/run/setup/training_options.h"
 

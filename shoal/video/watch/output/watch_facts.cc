@@ -3,14 +3,6 @@
 namespace shoal::watch {
 namespace {
 
-Facts facts_of(const char* association, const track::MotMetrics& one) {
-  return {
-      shown("association", association),       {"mota", one.mota(), "MOTA", 2, " %"},
-      {"idf1", one.idf1(), "IDF1", 2, " %"},   {"motp", one.motp(), "MOTP", 2, " %"},
-      {"misses", one.misses(), "misses"},      {"false_alarms", one.false_alarms(), "false alarms"},
-      {"switches", one.switches(), "switches"}};
-}
-
 const char* direction_of(const Event& event) { return event.forwards ? "forwards" : "backwards"; }
 
 }  // namespace
@@ -85,36 +77,6 @@ Json to_json(const PlaceTotals& totals) {
     lines[name] = Json{{"forwards", sum.forwards}, {"backwards", sum.backwards}};
   }
   return {{"zones", zones}, {"lines", lines}};
-}
-
-Json to_json(const GateEvaluation& result) {
-  return {{"frames", result.frames},
-          {"skipped", result.skipped},
-          {"skipped_share", result.skipped_share()},
-          {"f1", result.agreement.f1()},
-          {"frames_alike", result.frames_alike},
-          {"gate_ms_p50", result.gate_ms_p50},
-          {"gate_ms_p99", result.gate_ms_p99}};
-}
-
-std::string text_of(const GateEvaluation& result) {
-  return std::to_string(result.frames) + " frames, " + fixed(100 * result.skipped_share(), 1) +
-         " % not looked at; F1 with a look at each " + fixed(result.agreement.f1(), 4) + "; gate " +
-         fixed(result.gate_ms_p50, 3) + " ms\n";
-}
-
-std::vector<Facts> rows_of(const TrackEvaluation& result) {
-  return {facts_of("two scores, filter", result.two_scores),
-          facts_of("plain overlap", result.plain)};
-}
-
-Json to_json(const TrackEvaluation& result) {
-  const std::vector<Facts> rows = rows_of(result);
-  Json json = object_of(rows[0]);
-  json["frames"] = result.plain.frames();
-  json["truths"] = result.plain.truths();
-  json["plain"] = object_of(rows[1]);
-  return json;
 }
 
 std::string text_of(const FrameAnswer& answer, const Annotation& what, const std::string& source) {

@@ -8,7 +8,6 @@
 #include "shoal/video/watch/output/draw.h"
 #include "shoal/video/watch/places/activity.h"
 #include "shoal/video/watch/places/place_totals.h"
-#include "shoal/video/watch/run/evaluation.h"
 #include "shoal/video/watch/run/watch.h"
 
 namespace shoal::watch {
@@ -37,15 +36,6 @@ Json to_json(const StreamResults& results, double computed, const std::vector<St
 
 // What happened at zones and lines.
 Json to_json(const PlaceTotals& totals);
-
-Json to_json(const GateEvaluation& result);
-// A line.
-std::string text_of(const GateEvaluation& result);
-
-// The metrics of the better association, and of the plain one under its name.
-Json to_json(const TrackEvaluation& result);
-// A row for each association.
-std::vector<Facts> rows_of(const TrackEvaluation& result);
 
 // A line for each box, which begins with `source`, and for each event. Names of classes are those
 // of `what`.

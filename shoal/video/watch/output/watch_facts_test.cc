@@ -67,27 +67,5 @@ TEST(WatchFacts, OfPlacesAreByName) {
                                     R"("zones":{"yard":{"entered":2,"seconds":1.5}}})");
 }
 
-TEST(WatchFacts, OfGatesHaveAShareThoughThereWasNoFrame) {
-  EXPECT_EQ(GateEvaluation().skipped_share(), 0);
-  const GateEvaluation half{.frames = 4, .skipped = 2};
-  EXPECT_NE(to_json(half).dump().find(R"("skipped_share":0.5)"), std::string::npos);
-  EXPECT_EQ(text_of(half),
-            "4 frames, 50.0 % not looked at; F1 with a look at each 1.0000; gate 0.000 ms\n");
-}
-
-TEST(WatchFacts, OfTracksAreARowForEachAssociation) {
-  TrackEvaluation result;
-  result.two_scores.add({{1, {0, 0, 10, 10}}}, {{5, {0, 0, 10, 10}}});
-  result.plain.add({{1, {0, 0, 10, 10}}}, {});
-  const auto rows = rows_of(result);
-  ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0][1].cell, "100.00 %");
-  EXPECT_EQ(rows[1][4].cell, "1") << "misses";
-  const std::string json = to_json(result).dump();
-  EXPECT_NE(json.find(R"("plain":{"false_alarms":0,)"), json.npos) << json;
-  EXPECT_NE(json.find(R"("mota":100.0)"), json.npos) << json;
-  EXPECT_EQ(json.find("association"), json.npos) << "for people only";
-}
-
 }  // namespace
 }  // namespace shoal::watch
