@@ -1,16 +1,14 @@
 // Plans as rows of tables, in words and as JSON.
 #include <gtest/gtest.h>
 
+#include "apps/commands/plans/plan.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/zoo/zoo.h"
-#include "shoal/plan/comparison/comparison_facts.h"
 #include "shoal/plan/comparison/comparison_summary.h"
 #include "shoal/plan/comparison/explanation.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/stream/straggler_latencies.h"
-#include "shoal/plan/stream/stream_facts.h"
-#include "shoal/plan/tenants/tenants_facts.h"
 
 namespace shoal::plan {
 namespace {

@@ -1,7 +1,7 @@
 // shoal branch: a classifier as narrow branches, one for each machine.
 #include "apps/commands/training/branch.h"
 
-#include "apps/commands/plans/cluster_settings.h"
+#include "apps/commands/plans/cluster_file.h"
 #include "network_line.h"
 #include "print_result.h"
 #include "shoal/engine/session/model.h"

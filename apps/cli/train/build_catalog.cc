@@ -4,9 +4,9 @@
 
 #include "../exit_codes.h"
 #include "../model.h"
+#include "apps/commands/catalog/catalog.h"
 #include "apps/commands/catalog/task_file.h"
 #include "print_result.h"
-#include "shoal/variants/catalog/builder/catalog_facts.h"
 #include "shrink_progress.h"
 
 namespace shoal::cli {

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "apps/commands/training/train.h"
 #include "cancel_on_signals.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/base/terminal/table.h"
-#include "shoal/train/run/loop/training_facts.h"
 
 namespace shoal::cli {
 

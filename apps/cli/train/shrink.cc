@@ -4,12 +4,12 @@
 #include <cstdio>
 
 #include "../exit_codes.h"
+#include "apps/commands/catalog/catalog.h"
 #include "apps/commands/training/shrink.h"
 #include "print_result.h"
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/report/pages/shrink_page.h"
-#include "shoal/variants/catalog/builder/catalog_facts.h"
 #include "shrink_flags.h"
 #include "shrink_progress.h"
 

@@ -106,7 +106,6 @@ TEST(CompressSettings, LeaveWorkRealOnlyWhereFilesWereSeen) {
 }
 
 }  // namespace
-
 }  // namespace shoal::config
 
 namespace shoal::compress {
@@ -130,5 +129,4 @@ TEST(CompressFacts, CallPartsByTheirNames) {
 }
 
 }  // namespace
-
 }  // namespace shoal::compress

@@ -38,7 +38,6 @@ TEST(EvaluationTask, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-
 }  // namespace shoal::config
 
 namespace shoal::detect {
@@ -55,7 +54,6 @@ TEST(PrecisionFacts, HaveARateOfImagesAndAHead) {
 }
 
 }  // namespace
-
 }  // namespace shoal::detect
 
 namespace shoal::fit {

@@ -123,5 +123,4 @@ TEST(ProfileFacts, OfARunAreEventsForPerfetto) {
 }
 
 }  // namespace
-
 }  // namespace shoal

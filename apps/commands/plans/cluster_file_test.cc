@@ -1,4 +1,3 @@
-// cluster.toml as a profile.
 #include "apps/commands/plans/cluster_file.h"
 
 #include <gtest/gtest.h>

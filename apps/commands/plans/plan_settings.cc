@@ -4,7 +4,6 @@
 #include <array>
 
 #include "shoal/plan/hierarchy/levels.h"
-#include "shoal/plan/search/plan_words.h"
 
 namespace shoal::config {
 namespace {
@@ -135,4 +134,71 @@ Result<plan::Comparison> compare_plans(const PlanSettings& settings, const Graph
              : plan::compare_plans(graph, std::move(cluster), options);
 }
 
+Status PlaceSettings::check(const PlanSettings& plan, bool delta) const {
+  if (place != "whole") return {};
+  if (!plan.is_on_cluster()) return invalid("--place: whole needs --cluster");
+  if (delta || plan.survive > 0 || plan.is_stream() || plan.split != "any") {
+    return invalid("--place: whole goes without --delta, --survive, --split and --objective");
+  }
+  return {};
+}
+
+bool PlaceSettings::is_whole(const PlanSettings& plan, size_t streams, bool delta) const {
+  if (place != "auto") return place == "whole";
+  return streams > 1 && PlaceSettings{.place = "whole"}.check(plan, delta).ok();
+}
+
+SettingList settings_of(PlaceSettings& s) {
+  return {
+      Setting("place", s.place,
+              "With --cluster: whole, each stream on the worker that is best for it; split, one "
+              "network over all workers; auto: whole for several sources")
+          .one_of({"auto", "whole", "split"}),
+      Setting("rate", s.rate, "Frames a second that each source has, for --place to plan by")
+          .in(0.01, 1e4),
+      Setting("watts", s.watts,
+              "Of a worker that computes, beyond those at rest: for the energy of a frame")
+          .in(0, 1e6),
+  };
+}
+
 }  // namespace shoal::config
+
+namespace shoal::plan {
+namespace {
+
+constexpr std::array kCuts = {Cut::kNone, Cut::kRows,     Cut::kColumns, Cut::kInputs,
+                              Cut::kGrid, Cut::kChannels, Cut::kBatch,   Cut::kClusters};
+constexpr std::array kFormats = {WireFormat::kF32, WireFormat::kF16, WireFormat::kI8};
+
+std::string word_of(Cut cut) { return cut == Cut::kNone ? "none" : std::string(name_of(cut)); }
+
+}  // namespace
+
+std::vector<std::string> cut_names() {
+  std::vector<std::string> names;
+  for (Cut cut : kCuts) names.push_back(word_of(cut));
+  return names;
+}
+
+void force_cut(std::string_view name, PlanOptions& options) {
+  const auto found = std::ranges::find(kCuts, name, word_of);
+  SHOAL_CHECK(found != kCuts.end());
+  options.forced = true;
+  options.cuts = {*found};
+}
+
+std::vector<std::string> wire_format_names() {
+  std::vector<std::string> names;
+  for (WireFormat format : kFormats) names.emplace_back(name_of(format));
+  return names;
+}
+
+WireFormat find_wire_format(std::string_view name) {
+  const auto found =
+      std::ranges::find_if(kFormats, [&](WireFormat format) { return name_of(format) == name; });
+  SHOAL_CHECK(found != kFormats.end());
+  return *found;
+}
+
+}  // namespace shoal::plan

@@ -1,4 +1,5 @@
-// PlanSettings: how a model is to be spread over workers, in words, as flags and files say it.
+// How a model is spread over workers, and where streams of images are looked at on a cluster, in
+// words, as flags and files say it.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,8 @@
 #include "shoal/base/status.h"
 #include "shoal/base/text/setting.h"
 #include "shoal/plan/comparison/comparison.h"
+#include "shoal/plan/search/planner.h"
+#include "shoal/plan/search/wire_format.h"
 #include "shoal/plan/stream/stream_comparison.h"
 
 namespace shoal::config {
@@ -69,4 +72,32 @@ Result<plan::Comparison> compare_plans(const PlanSettings& settings, const Graph
                                        plan::ClusterProfile cluster,
                                        const plan::PlanOptions& options);
 
+struct PlaceSettings {
+  std::string place = "auto";  // or whole, or split
+  double rate = 30, watts = 0;
+
+  // Whether each stream is on a worker of its own; otherwise one network is split for all of them.
+  // `delta`: only what changed is computed.
+  bool is_whole(const PlanSettings& plan, size_t streams, bool delta) const;
+  // kInvalidArgument for what does not go together.
+  Status check(const PlanSettings& plan, bool delta) const;
+};
+
+// By their names.
+SettingList settings_of(PlaceSettings& settings);
+
 }  // namespace shoal::config
+
+namespace shoal::plan {
+
+// "none", "rows", ...
+std::vector<std::string> cut_names();
+// Plans are then cut in this way wherever that can be done. REQUIRES: it is one of cut_names().
+void force_cut(std::string_view name, PlanOptions& options);
+
+// "f32", "f16", "int8".
+std::vector<std::string> wire_format_names();
+// REQUIRES: it is one of these.
+WireFormat find_wire_format(std::string_view name);
+
+}  // namespace shoal::plan

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "shoal/base/text/setting_testing.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::config {
@@ -107,5 +110,69 @@ TEST(NetworkNames, AreKnown) {
   for (const char* name : {"", "board:", "others"}) EXPECT_FALSE(is_network_name(name)) << name;
 }
 
+PlanSettings on_cluster() {
+  PlanSettings plan;
+  plan.network = "own";
+  return plan;
+}
+
+TEST(PlaceSettings, AreDescribed) {
+  PlaceSettings settings;
+  expect_described(settings_of(settings));
+}
+
+TEST(PlaceSettings, PlaceSeveralStreamsOfAClusterByThemselves) {
+  const PlaceSettings automatic;
+  EXPECT_TRUE(automatic.is_whole(on_cluster(), 2, false));
+  EXPECT_FALSE(automatic.is_whole(on_cluster(), 1, false));
+  EXPECT_FALSE(automatic.is_whole(on_cluster(), 2, true));
+  EXPECT_FALSE(automatic.is_whole({}, 2, false));
+  EXPECT_TRUE(PlaceSettings{.place = "whole"}.is_whole(on_cluster(), 1, false));
+  EXPECT_FALSE(PlaceSettings{.place = "split"}.is_whole(on_cluster(), 2, false));
+}
+
+TEST(PlaceSettings, RefuseWhatTheyDoNotGoWith) {
+  const PlaceSettings whole{.place = "whole"};
+  EXPECT_TRUE(whole.check(on_cluster(), false).ok());
+  EXPECT_FALSE(whole.check({}, false).ok()) << "there is no cluster";
+  EXPECT_FALSE(whole.check(on_cluster(), true).ok());
+  PlanSettings plan = on_cluster();
+  plan.survive = 1;
+  EXPECT_FALSE(whole.check(plan, false).ok());
+  EXPECT_TRUE(PlaceSettings().check(plan, true).ok());
+  plan = on_cluster();
+  plan.objective = "throughput";
+  EXPECT_FALSE(whole.check(plan, false).ok());
+  plan = on_cluster();
+  plan.split = "rows";
+  EXPECT_FALSE(whole.check(plan, false).ok());
+}
+
 }  // namespace
 }  // namespace shoal::config
+
+namespace shoal::plan {
+namespace {
+
+TEST(PlanWords, NameEveryCutOnce) {
+  std::set<Cut> seen;
+  for (const std::string& name : cut_names()) {
+    PlanOptions options;
+    force_cut(name, options);
+    EXPECT_TRUE(options.forced);
+    ASSERT_EQ(options.cuts.size(), 1u);
+    const Cut cut = *options.cuts.begin();
+    EXPECT_EQ(name, cut == Cut::kNone ? "none" : name_of(cut));
+    EXPECT_TRUE(seen.insert(cut).second) << name;
+  }
+  EXPECT_EQ(seen.size(), static_cast<size_t>(Cut::kClusters) + 1) << "the last of them";
+}
+
+TEST(PlanWords, NameEveryWireFormat) {
+  const auto names = wire_format_names();
+  EXPECT_EQ(names, (std::vector<std::string>{"f32", "f16", "int8"}));
+  for (const std::string& name : names) EXPECT_EQ(name_of(find_wire_format(name)), name);
+}
+
+}  // namespace
+}  // namespace shoal::plan

@@ -129,5 +129,4 @@ TEST(Advice, SaysWhatIsBetterThanBranches) {
 }
 
 }  // namespace
-
 }  // namespace shoal::branch

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "apps/commands/model_settings.h"
-#include "apps/commands/plans/cluster_settings.h"
+#include "apps/commands/plans/cluster_file.h"
 #include "apps/commands/plans/plan_settings.h"
 #include "apps/commands/training/shrink.h"
 #include "shoal/base/files/atomic_file.h"

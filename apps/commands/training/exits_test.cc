@@ -114,5 +114,4 @@ TEST(ExitWords, GiveThresholds) {
 }
 
 }  // namespace
-
 }  // namespace shoal::exits

@@ -93,5 +93,4 @@ TEST(FitFacts, SayWhyAnAttemptFailed) {
 }
 
 }  // namespace
-
 }  // namespace shoal::fit_cluster

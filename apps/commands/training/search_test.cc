@@ -56,5 +56,4 @@ TEST(SearchFacts, BeginWithTheMostAccurate) {
 }
 
 }  // namespace
-
 }  // namespace shoal::search

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/commands/model_settings.h"
-#include "apps/commands/training/training_settings.h"
+#include "apps/commands/training/train.h"
 #include "shoal/base/status.h"
 #include "shoal/base/text/facts.h"
 #include "shoal/base/text/setting.h"

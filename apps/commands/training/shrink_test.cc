@@ -148,5 +148,4 @@ TEST(TPruneSettings, NameTheArraysThatThereAre) {
 }
 
 }  // namespace
-
 }  // namespace shoal::shrink

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "shoal/video/detect/class_names.h"
-#include "shoal/video/watch/output/watch_facts.h"
+#include "shoal/video/watch/output/answer_text.h"
 
 namespace shoal::mqtt {
 
