@@ -8,7 +8,6 @@
 #include "apps/commands/catalog/schedule_files.h"
 #include "cli.h"
 #include "facts.h"
-#include "train/build_catalog.h"
 
 namespace shoal::cli {
 namespace {

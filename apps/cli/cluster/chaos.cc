@@ -1,4 +1,6 @@
 // shoal chaos: what becomes of requests while workers are killed, stopped and cut off.
+#include "apps/cluster_commands/chaos.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -12,7 +14,6 @@
 #include "shoal/base/machine/malloc_arenas.h"
 #include "shoal/base/processes/process.h"
 #include "shoal/base/terminal/progress_bar.h"
-#include "shoal/cluster/chaos/processes/chaos_facts.h"
 #include "shoal/cluster/chaos/processes/chaos_page.h"
 #include "shoal/cluster/chaos/processes/chaos_workers.h"
 #include "shoal/cluster/chaos/simulated/sim_history.h"

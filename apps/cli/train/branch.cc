@@ -2,8 +2,7 @@
 #include "apps/commands/training/branch.h"
 
 #include "apps/commands/plans/cluster_file.h"
-#include "network_line.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/shrink/prune/shrink_options.h"
 #include "train_flags.h"

@@ -2,8 +2,7 @@
 #include "apps/commands/training/exits.h"
 
 #include "../exit_codes.h"
-#include "network_line.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/shrink/exits/learning/add_exits.h"
 #include "train_flags.h"

@@ -2,9 +2,8 @@
 #include "apps/commands/training/fit_cluster.h"
 
 #include "../exit_codes.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/report/pages/fit_cluster_page.h"
-#include "shrink_progress.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

@@ -5,8 +5,7 @@
 #include <string>
 
 #include "../exit_codes.h"
-#include "network_line.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/report/pages/search_page.h"
 #include "train_flags.h"

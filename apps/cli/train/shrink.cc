@@ -6,12 +6,11 @@
 #include "../exit_codes.h"
 #include "apps/commands/catalog/catalog.h"
 #include "apps/commands/training/shrink.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/report/pages/shrink_page.h"
 #include "shrink_flags.h"
-#include "shrink_progress.h"
 
 namespace shoal::cli {
 namespace {

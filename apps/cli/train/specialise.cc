@@ -4,8 +4,7 @@
 
 #include "../exit_codes.h"
 #include "apps/commands/catalog/catalog.h"
-#include "network_line.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/engine/session/model.h"
 #include "train_flags.h"
 

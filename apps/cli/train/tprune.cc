@@ -7,7 +7,7 @@
 #include "../model.h"
 #include "apps/commands/training/shrink.h"
 #include "cancel_on_signals.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/base/terminal/progress_bar.h"
 
 namespace shoal::cli {

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "shoal/cluster/benchmarks/balanced_stream.h"
 #include "shoal/cluster/benchmarks/measured_plans.h"
-#include "shoal/cluster/benchmarks/race_facts.h"
+#include "shoal/cluster/benchmarks/straggler_race.h"
+#include "shoal/cluster/benchmarks/verify_race.h"
 
 namespace shoal::emulate {
 

@@ -1,9 +1,10 @@
-// Members, workers and races for scripts and for people.
+#include "apps/cluster_commands/members.h"
+
 #include <gtest/gtest.h>
 
-#include "shoal/cluster/benchmarks/race_facts.h"
+#include "shoal/base/text/setting_testing.h"
+#include "shoal/cluster/emulate/workers/worker_service.h"
 #include "shoal/cluster/members/discovered.h"
-#include "shoal/cluster/members/member_facts.h"
 
 namespace shoal::cluster {
 namespace {
@@ -17,12 +18,6 @@ std::string text_of(const Facts& row) {
     if (!fact.column.empty()) text += (text.empty() ? "" : "|") + fact.cell;
   }
   return text;
-}
-
-LatencyRecorder times(double ms, int count) {
-  LatencyRecorder recorder;
-  for (int i = 0; i < count; ++i) recorder.add(ms);
-  return recorder;
 }
 
 TEST(MemberFacts, SayWhoIsGoodExpiredOrRemoved) {
@@ -81,54 +76,27 @@ TEST(FoundWorkers, ComeBehindThoseThatAreListed) {
             (std::vector<ListedWorker>{{"hall", "h:1"}, {"hall", "h:2"}}));
 }
 
-TEST(RaceFacts, CompareStragglersWithWaiting) {
-  const StragglerResult result{times(10, 3), times(40, 3)};
-  Json json = to_json(result, {});
-  EXPECT_EQ(json["requests"].dump(), "3");
-  EXPECT_EQ(json["mean_saved"].dump(), "0.75");
-  const auto rows = rows_of(result, {"coded", "plain"});
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(text_of(rows[0]).find("the first that are enough|coded|3|10.0|"), 0u);
-  EXPECT_EQ(text_of(rows[1]).find("all, one worker fewer|plain|3|40.0|"), 0u);
-}
+}  // namespace
+}  // namespace shoal::cluster
 
-TEST(RaceFacts, SayWhatChecksCostAndWhoWasWrong) {
-  VerifyRaceResult result;
-  result.plain = times(10, 2);
-  result.verified = times(11, 2);
-  result.checks.checked = 2;
-  result.checks.disputed = 1;
-  result.accused = {{"attic", 1}};
-  EXPECT_NEAR(std::stod(to_json(result, 5)["verify_cost"].dump()), 0.1, 1e-9);
-  EXPECT_EQ(to_json(result, 5)["requests"].dump(), "4");
-  EXPECT_EQ(text_of(rows_of(result, 5).at(1)).find("one of 5 checked|2|11.00|"), 0u);
-  EXPECT_EQ(lines_of(result, 5),
-            (std::vector<std::string>{
-                "to verify costs 10.0 %; 2 requests were checked, 1 of them disputed",
-                "worker attic was wrong in 1 of them"}));
-}
+namespace shoal::emulate {
+namespace {
 
-TEST(RaceFacts, SayHowMuchOfALinkWeightsTake) {
-  DeploymentFigures figures;
-  figures.needed = 100'000'000;
-  figures.sent = 101'000'000;
-  figures.asked = 9'000'000;
-  figures.seconds = 2;
-  Json json = to_json(figures, 110e6);
-  EXPECT_EQ(json["link_use"].dump(), "0.5");
-  EXPECT_NEAR(std::stod(json["sent_again"].dump()), 0.01, 1e-9);
-  EXPECT_EQ(lines_of(figures, 110e6).at(0), "100 MB in 2.0 s, 50 % of the link; 1.00 % sent twice");
-  EXPECT_EQ(rows_of(figures, 110e6).size(), 2u);
-}
-
-TEST(RaceFacts, NameTheMovesOfAStream) {
-  const std::vector<BalanceStep> steps = {{"", 0.2}, {"layer 3 to hall", 0.1}};
-  Json json = to_json(steps);
-  EXPECT_EQ(json["moves"].dump(), "1");
-  EXPECT_EQ(json["speedup"].dump(), "2.0");
-  EXPECT_EQ(json["steps"][0]["move"].dump(), "\"layers dealt out evenly\"");
-  EXPECT_EQ(text_of(rows_of(steps).at(1)), "layer 3 to hall|100.0");
+TEST(WorkerServiceOptions, AreDescribed) {
+  WorkerServiceOptions options;
+  expect_described(settings_of(options));
 }
 
 }  // namespace
-}  // namespace shoal::cluster
+}  // namespace shoal::emulate
+
+namespace shoal::net {
+namespace {
+
+TEST(TokenSource, IsDescribed) {
+  TokenSource source;
+  expect_described(settings_of(source));
+}
+
+}  // namespace
+}  // namespace shoal::net

@@ -1,8 +1,9 @@
-// LoadSettings: clients for a server, in words, as flags and files say it.
+// shoal load: its settings, and the row and JSON fields of its result.
 #pragma once
 
 #include <string>
 
+#include "shoal/base/text/facts.h"
 #include "shoal/base/text/setting.h"
 #include "shoal/serve/http/load.h"
 
@@ -22,5 +23,7 @@ struct LoadSettings {
 
 // All but the URL and the model, by their names.
 SettingList settings_of(LoadSettings& settings);
+
+Facts facts_of(const LoadResult& result, const LoadOptions& options);
 
 }  // namespace shoal::serve

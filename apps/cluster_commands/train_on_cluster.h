@@ -1,4 +1,4 @@
-// A training run on a cluster, as facts.
+// shoal train --cluster: the rows and JSON fields of a run.
 #pragma once
 
 #include "shoal/base/text/facts.h"

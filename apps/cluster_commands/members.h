@@ -1,4 +1,5 @@
-// The members of a cluster, for scripts as an object, and for people as tables and lines.
+// shoal cluster, shoal devices and shoal worker: the settings of a worker, and the rows, JSON
+// fields and sentences about members and workers.
 #pragma once
 
 #include <span>
@@ -6,7 +7,10 @@
 #include <vector>
 
 #include "shoal/base/text/facts.h"
+#include "shoal/base/text/setting.h"
+#include "shoal/cluster/emulate/workers/worker_service.h"
 #include "shoal/cluster/members/member_upkeep.h"
+#include "shoal/cluster/net/enrol/token_source.h"
 #include "shoal/cluster/profiling/profiling.h"
 
 namespace shoal::cluster {
@@ -32,3 +36,18 @@ std::vector<Facts> rows_of(std::span<const ListedWorker> workers,
 std::string unanswered_in(std::span<const Result<WorkerInspection>> inspected);
 
 }  // namespace shoal::cluster
+
+namespace shoal::emulate {
+
+// What a worker takes of its machine. The device is not one of these settings: which there are,
+// only the program knows.
+SettingList settings_of(WorkerServiceOptions& options);
+
+}  // namespace shoal::emulate
+
+namespace shoal::net {
+
+// By their names.
+SettingList settings_of(TokenSource& source);
+
+}  // namespace shoal::net

@@ -1,4 +1,4 @@
-#include "shoal/serve/settings/serve_settings.h"
+#include "apps/cluster_commands/serve.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Measurements on a cluster, for scripts as an object, and for people as a table and lines below
-// it.
+// shoal bench on a cluster: the rows, JSON fields and sentences of measurements, also beside what
+// was predicted.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "shoal/base/text/facts.h"
 #include "shoal/cluster/benchmarks/balanced_stream.h"
 #include "shoal/cluster/benchmarks/deployment_load.h"
+#include "shoal/cluster/benchmarks/measured_races.h"
 #include "shoal/cluster/benchmarks/straggler_race.h"
 #include "shoal/cluster/benchmarks/verify_race.h"
 
@@ -38,3 +39,21 @@ Json to_json(const std::vector<BalanceStep>& steps);
 std::vector<Facts> rows_of(const std::vector<BalanceStep>& steps);
 
 }  // namespace shoal::cluster
+
+namespace shoal::emulate {
+
+// The plan as an object, which gets members about what was measured.
+Json with_figures(Json plan, const plan::Comparison& made, const PlanFigures& figures);
+// Segments, workers, and the plan beside one worker.
+std::vector<Facts> segment_rows(const plan::Comparison& made, const PlanFigures& figures);
+std::vector<Facts> worker_rows(const plan::Comparison& made, const PlanFigures& figures);
+std::vector<Facts> rows_of(const plan::Comparison& made, const PlanFigures& figures);
+// What follows from the figures, in words.
+std::string conclusion_of(const plan::Comparison& made, const PlanFigures& figures);
+
+// The same of a stream.
+Json with_figures(Json plan, const plan::StreamComparison& made, const StreamFigures& figures);
+std::vector<Facts> rows_of(const plan::StreamComparison& made, const StreamFigures& figures);
+std::string conclusion_of(const plan::StreamComparison& made, const StreamFigures& figures);
+
+}  // namespace shoal::emulate

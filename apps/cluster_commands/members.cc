@@ -1,4 +1,4 @@
-#include "shoal/cluster/members/member_facts.h"
+#include "apps/cluster_commands/members.h"
 
 #include <algorithm>
 
@@ -126,3 +126,35 @@ std::string unanswered_in(std::span<const Result<WorkerInspection>> inspected) {
 }
 
 }  // namespace shoal::cluster
+
+namespace shoal::emulate {
+
+SettingList settings_of(WorkerServiceOptions& options) {
+  return {
+      Setting("threads", options.threads, "Threads to use; 0: one per core").in(0, 1024),
+      Setting("memory", options.memory_mb,
+              "Megabytes for weights and plans at most; 0: half of this machine's")
+          .in(0, 1 << 24)
+          .showing_default(),
+      Setting("speed", options.speed, "Be as slow as this part of one core: 0.25")
+          .in(0.001, 1)
+          .hiding_default(),
+      Setting("store", options.store,
+              "Keep weights in this folder, for when the worker is started again"),
+      Setting("quota", options.quota_mb, "Megabytes of weights in that folder at most")
+          .in(0, 1 << 24),
+  };
+}
+
+}  // namespace shoal::emulate
+
+namespace shoal::net {
+
+SettingList settings_of(TokenSource& source) {
+  return {Setting("join", source.token,
+                  "Join the cluster that printed this token; others on this machine can see it, "
+                  "--join-file keeps it from them"),
+          Setting("join-file", source.file, "The same, with the token in a file; - for stdin")};
+}
+
+}  // namespace shoal::net

@@ -1,5 +1,5 @@
-// Settings: which models a server answers for, and its addresses, limits and trust, as flags and
-// files name them.
+// shoal serve: its settings: for which models a server answers, and its addresses, limits and
+// trust.
 //
 //   SHOAL_ASSIGN(serve::Prepared ready, serve::prepare(settings));
 //   SHOAL_ASSIGN(auto server, serve::Server::start(ready.sources, *device, ready.options));

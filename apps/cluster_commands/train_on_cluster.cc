@@ -1,4 +1,4 @@
-#include "shoal/cluster/training/training_facts.h"
+#include "apps/cluster_commands/train_on_cluster.h"
 
 #include "shoal/base/text/printable.h"
 
