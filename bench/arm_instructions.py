@@ -135,10 +135,10 @@ def main():
                     "bench/arm_instructions.py build/cross-aarch64"],
         "columns": [{"name": name, "align": "left" if i < 2 else "right"} for i, name in enumerate(columns)],
         "rows": [row_of(build, kernel) for kernel in KERNELS],
+        "remark": f"One iteration of the innermost loop as g++ {compiler} compiles it. Cycles are estimated by "
+                  f"llvm-mca {llvm}, which knows no cache; no ARM machine was at hand.",
         "notes": [
-            f"One iteration of the innermost loop, as g++ {compiler} compiles it; no ARM machine was at hand.",
-            f"Cycles are llvm-mca's ({llvm}), which knows no cache: all loads hit the first level.",
-            "Its tables for the Cortex-A72 are those of the Cortex-A57, and it has none of a CPU with i8mm.",
+            "Tables for the Cortex-A72 are those of the Cortex-A57, and llvm-mca has none of a CPU with i8mm.",
             "The loops around it, over rows of taps and blocks of input channels, are not counted.",
         ],
     }

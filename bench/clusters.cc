@@ -1,7 +1,7 @@
 // What clusters save of the traffic of sparse fully-connected layers, one JSON line per pattern and
 // number of workers: random patterns, which have no clusters, and planted blocks with outliers,
 // with and without dead inputs. The hub does not compute, or it is as fast as a worker and values
-// take no time, or they take the time of a phone on Wi-Fi (mao 1.6: 16.4 ns for a non-zero, 697 ns
+// take no time, or they take the time of a phone on Wi-Fi (16.4 ns for a non-zero, 697 ns
 // for a value), or the first worker is the hub, with the same times.
 #include "shoal/plan/sparse/clusters.h"
 

@@ -1,5 +1,5 @@
 // One network with exits against as many networks as it has classifiers, each of which is cut off
-// at one exit (huynh D.6): all answers to the same images, in batches. One JSON line.
+// at one exit [Huynh 2019, 5]: all answers to the same images, in batches. One JSON line.
 //
 //   C_exits = C_backbone + sum C_head(i),   C_separate = sum (C_backbone(i) + C_head(i))
 //

@@ -30,7 +30,7 @@
 #include "shoal/video/detect/head.h"
 #include "shoal/video/keyframe/masks.h"
 #include "shoal/video/keyframe/pipeline.h"
-#include "shoal/video/keyframe/simulate_keys.h"
+#include "shoal/video/keyframe/simulate_keys_testing.h"
 #include "shoal/video/keyframe/sparse_network.h"
 #include "shoal/video/keyframe/warp.h"
 #include "shoal/video/watch/frames/open_source.h"
@@ -180,7 +180,7 @@ Status measure_flow() {
   return {};
 }
 
-// A camera of 30 frames a second, a key frame in ten; encoding takes 18 ms, decoding 8 (mao 4.6).
+// A camera of 30 frames a second, a key frame in ten; encoding takes 18 ms, decoding 8 [Mao 2019].
 Status measure_link(const std::string& file, double key_ms, double inter_ms) {
   std::ifstream lines(file);
   const std::vector<double> bytes{std::istream_iterator<double>(lines), {}};

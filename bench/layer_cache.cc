@@ -1,4 +1,4 @@
-// DeepMon's layer cache (huynh B.3.5), rows DM-4, DM-5 and DM-17, a JSON line for each result.
+// DeepMon's layer cache [Huynh 2017], rows DM-4, DM-5 and DM-17, a JSON line for each result.
 //
 //   bench_layer_cache speed            DM-4: mini-VGG, the upper part of whose images stands still
 //   bench_layer_cache histograms MODEL...      DM-5: their time beside that of the network
@@ -69,7 +69,7 @@ std::unique_ptr<DeltaDevice> cached_device(std::function<double()> now_ms) {
   return std::make_unique<DeltaDevice>(make_cpu_device({.threads = 1}), options);
 }
 
-// 64 x 64 x 3; 16, 16, P, 32, 32, P, 64, 64, 64, P and two dense layers (huynh, assets).
+// 64 x 64 x 3; 16, 16, P, 32, 32, P, 64, 64, 64, P and two dense layers [Huynh 2017].
 Graph mini_vgg() {
   Graph graph;
   ValueId x = graph.add_input("x", {DType::kF32, {1, 3, 64, 64}});
@@ -97,7 +97,7 @@ Graph mini_vgg() {
   return graph;
 }
 
-// DM-4: so many of eight rows of blocks stand still.
+// DM-4 of docs/references.md: so many of eight rows of blocks stand still.
 Status speed() {
   const Graph network = mini_vgg();
   for (const int64_t still : {0, 2, 4, 6, 8}) {

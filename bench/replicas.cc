@@ -10,9 +10,9 @@
 #include "shoal/model/zoo/zoo.h"
 #include "shoal/train/data/batches.h"
 #include "shoal/train/data/dataset.h"
-#include "shoal/train/distributed/exchange/replica_group.h"
 #include "shoal/train/run/evaluation/evaluate_graph.h"
 #include "shoal/train/run/setup/training_network.h"
+#include "tests/learn/replica_group.h"
 
 namespace shoal::learn {
 namespace {

@@ -47,13 +47,12 @@ endif()
 # For tests, programs and cold parts: minutes less to compile on two cores; what takes time when they
 # run is in the other libraries.
 set(quickly_compiled $<$<CONFIG:Release>:-O1>)
-# For light tests: with sanitizers, a third of the time of -O1. They are no place to look for undefined
-# behaviour, nor to count what a fuzzer reached: both together take another third.
-set(barely_compiled $<$<CONFIG:Debug>:-O0>)
+# For light tests, which are no place to look for undefined behaviour, nor to count what a fuzzer reached.
+set(barely_compiled $<$<CONFIG:Debug,Release>:-O0>)
 # The parts that hostile bytes reach first: in them fuzzers count what they reached. Counting takes a tenth
 # of compiling.
 set(fuzzed base model_tensor model_graph model_ops model_onnx model_passes train_data engine_session cluster_net
-  cluster_messages cluster_worker cluster_coordinator cluster_members)
+  cluster_messages cluster_worker cluster_coordinator cluster_data_parallel cluster_members)
 set(uncounted)
 if(SHOAL_SANITIZE MATCHES fuzzer)
   set(uncounted -fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth,edge)
@@ -61,7 +60,7 @@ endif()
 list(APPEND barely_compiled ${uncounted})
 # For outer parts and the command line, which are a place to look for undefined behaviour: half to two thirds of
 # the time of -O1. Not for parts that see every pixel: `hostile` and `cli` took two minutes longer.
-set(outer_compiled ${barely_compiled})
+set(outer_compiled $<$<CONFIG:Debug>:-O0> ${uncounted})
 if(SHOAL_SANITIZE MATCHES undefined)
   list(APPEND barely_compiled -fno-sanitize=undefined)
 endif()
@@ -83,12 +82,7 @@ set(instruction_sets "HWY_DISABLED_TARGETS=(${disabled})")
 include(cmake/precompiled.cmake)
 include(cmake/unity.cmake)
 
-if(SHOAL_UNITY AND SHOAL_SANITIZE MATCHES address)
-  set(default ON)
-else()
-  set(default OFF)
-endif()
-option(SHOAL_TESTS_TOGETHER "Make one program of the tests of parts, whose own programs are built by name only" ${default})
+option(SHOAL_TESTS_TOGETHER "Make one program of the tests of parts, whose own programs are built by name only" ${SHOAL_UNITY})
 
 if(SHOAL_TESTS)
   # For `ctest --resource-spec-file cores.json`, as the preset says: a test that computes has a core to itself, and gives
@@ -109,7 +103,10 @@ if(SHOAL_TESTS)
   endif()
   find_package(GTest REQUIRED)
   include(GoogleTest)
-  # Programs whose code runs on several threads; `make test` runs them under the thread sanitizer.
+  # Programs that hand hostile bytes to what reads them: `make test` runs them with sanitizers only.
+  set(hostile base_test model_tensor_test model_graph_test model_onnx_test engine_inputs_test train_data_test
+    cluster_net_test cluster_test federated_workers_test)
+  # Programs whose code runs on several threads; `make test-all` runs them under the thread sanitizer.
   set(threaded base_test engine_session_test session_threads_test video_keyframe_test cluster_net_test
     cluster_emulate_test cluster_test cluster_chaos_test)
   # Where most of a program's tests use one thread: those that use several.
@@ -118,17 +115,17 @@ if(SHOAL_TESTS)
   set(threads_of_cluster_test -PlanStores.*:ProfileStores.*:Weights.*:RequestLoad.*:Dealer.*:Verified.OnlyTheLiarIsAccused:Verified.ReportsAreNotBelievedAgainstThePlan)
   set(threads_of_video_keyframe_test AsyncFeatures.*)
   add_custom_target(threaded_tests)
+  add_custom_target(sanitized_tests)  # those of `make test`
   # Programs that take a minute or more in one of the builds.
   set(long engine_opencl_test cluster_test cluster_net_test)
 endif()
 
-# shoal_test(laws_test SOURCES laws_test.cc LINK shoal::model [LABELS fast] [ONLY optimised|sanitized] [LIGHT])
-# ONLY: the kind of build in which it finds what it is for. An `optimised` test takes minutes where
-# sanitizers watch, and is no part of such builds; a `sanitized` one is no part of an optimised build
-# with SHOAL_TESTS_ONCE. LIGHT: what its own sources compute is little. TOGETHER: it may be a part of one program
-# (SHOAL_TESTS_TOGETHER). SHARDS: in how many parts it is run, one after the other or at once.
+# shoal_test(laws_test SOURCES laws_test.cc LINK shoal::model [LABELS fast] [OPTIMISED] [LIGHT])
+# OPTIMISED: it takes minutes where sanitizers watch, and is no part of such builds. LIGHT: what its own sources
+# compute is little. TOGETHER: it may be a part of one program (SHOAL_TESTS_TOGETHER). SHARDS: in how many parts it is
+# run, one after the other or at once. The label `all`: `make test-all` runs it, `make test` does not.
 function(shoal_test name)
-  cmake_parse_arguments(ARG "LIGHT;TOGETHER" "ONLY;SHARDS" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "LIGHT;TOGETHER;OPTIMISED" "SHARDS" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -140,17 +137,24 @@ function(shoal_test name)
   endif()
   shoal_precompile(${name} test)
   shoal_batches(${name})
-  if((ARG_ONLY STREQUAL optimised AND SHOAL_SANITIZE) OR
-     (ARG_ONLY STREQUAL sanitized AND NOT SHOAL_SANITIZE AND SHOAL_TESTS_ONCE))
+  set(is_hostile FALSE)
+  if(name IN_LIST hostile)
+    set(is_hostile TRUE)
+  endif()
+  if((ARG_OPTIMISED AND SHOAL_SANITIZE) OR (is_hostile AND NOT SHOAL_SANITIZE AND SHOAL_TESTS_ONCE))
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
-  if(ARG_TOGETHER AND SHOAL_TESTS_TOGETHER)
+  if(ARG_TOGETHER AND SHOAL_TESTS_TOGETHER AND NOT is_hostile)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
     set_property(GLOBAL APPEND PROPERTY SHOAL_SOURCES_TOGETHER ${ARG_SOURCES})
     set_property(GLOBAL APPEND PROPERTY SHOAL_LINKED_TOGETHER ${ARG_LINK})
     return()
+  endif()
+  if(is_hostile)
+    string(APPEND ARG_LABELS -hostile)
+    add_dependencies(sanitized_tests ${name})
   endif()
   if(name IN_LIST threaded)
     string(APPEND ARG_LABELS -threads)  # one word: gtest_discover_tests takes no list
@@ -259,11 +263,11 @@ function(shoal_part name)
   shoal_batches(shoal_${part})
 
   if(tests AND SHOAL_TESTS)
-    set(kind ONLY sanitized LIGHT TOGETHER)
+    set(kind LIGHT TOGETHER)
     if(ARG_KERNELS)
       set(kind)
     elseif(ARG_UNSANITIZED)
-      set(kind ONLY optimised LIGHT)
+      set(kind OPTIMISED LIGHT)
     endif()
     shoal_test(${part}_test SOURCES ${tests} LINK shoal_${part} ${kind})
   endif()

@@ -51,7 +51,7 @@ others=$(grep -v '^shoal_' "$scratch/symbols" | c++filt |
 needs=$(ldd "$build/libshoal_engine.so" |
   grep -Ev 'linux-vdso|ld-linux|lib(hwy|stdc\+\+|m|gcc_s|c)\.so' || true)
 [ -z "$needs" ] || fail "the engine needs more than Highway: $needs"
-none=$(for package in JPEG PNG ZLIB OpenSSL Protobuf CLI11 nlohmann_json GTest; do
+none=$(for package in JPEG PNG ZLIB OpenSSL Protobuf CLI11 GTest; do
   echo "-DCMAKE_DISABLE_FIND_PACKAGE_$package=TRUE"
 done)
 # shellcheck disable=SC2086  # flags are words

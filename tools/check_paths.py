@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every link of a page leads somewhere, and every file that a page or a comment names exists.
+"""Every link of a page leads somewhere, every file that a page or a comment names exists, and every work that
+they cite, such as [Han 2016], is in docs/references.md.
 
 A file may be named by the end of its path: "requests.h", "cluster/requests.h".
 """
@@ -12,6 +13,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 FILE = re.compile(r"(?<![\w./<>*{}$@%:-])(?:[\w.-]+/)*[\w-]+\.(?:h|cc|md|inc|proto|sh)(?![\w*/({<])")
+CITED = re.compile(r"\[([A-Z]\w+ (?:19|20)\d\d[a-z]?)(?:, [\d.]+)?\]")
+REFERENCES = (ROOT / "docs" / "references.md").read_text()
 COMMENT = re.compile(r"(?://|/\*|^ \*|#(?!include)|\"\"\").*")
 # Files of other programs, of users in examples, or that a build makes.
 ELSEWHERE = re.compile(r"^(?:m|x|y)\.|\.pb\.h$|^jpeglib\.h$|^onnx\.proto$|^count\.cc$")
@@ -32,6 +35,7 @@ def missing_in(page, text, files, folders):
                 if at not in files and at not in folders:
                     yield number, link
         part = line if is_page else " ".join(COMMENT.findall(line))
+        yield from ((number, f"{key} in docs/references.md") for key in CITED.findall(part) if key not in REFERENCES)
         for name in FILE.findall(part):
             end = "/" + name.removeprefix("./").lstrip("./")
             if not ELSEWHERE.search(name) and not any(("/" + file).endswith(end) for file in files):

@@ -7,8 +7,9 @@ PROGRAM may have words before it, such as an emulator of another architecture.
 """
 import pathlib
 import re
-import subprocess
 import sys
+
+import help_text
 
 MANUAL = "User Commands"
 
@@ -19,27 +20,8 @@ def quoted(text):
     return re.sub(r"^\.", r"\\&.", text)
 
 
-def blocks(help_text):
-    """The summary, and (title, lines) for each part of a --help page."""
-    lines = help_text.rstrip().splitlines()
-    summary, parts, title = lines[0].strip(), [], None
-    for line in lines[1:]:
-        usage = re.match(r"Usage: (.*)", line)
-        heading = re.match(r"(\w[\w ,.'/()-]*):\s*$", line)
-        if usage:
-            parts.append(("Synopsis", [usage[1]]))
-        elif heading:
-            title = heading[1]
-            parts.append((title, []))
-        elif title is None:
-            parts.append(("Description", [line])) if line.strip() else None
-        else:
-            parts[-1][1].append(line)
-    return summary, parts
-
-
-def page(name, help_text, version, others):
-    summary, parts = blocks(help_text)
+def page(name, text, version, others):
+    summary, parts = help_text.blocks(text)
     out = [f'.TH {quoted(name.upper())} 1 "" "{quoted(version)}" "{MANUAL}"',
            ".nh", ".SH NAME", f"{quoted(name)} \\- {quoted(summary.rstrip('.'))}"]
     for title, lines in parts:
@@ -56,11 +38,10 @@ def page(name, help_text, version, others):
 def main():
     split = sys.argv.index("--")
     out, program = pathlib.Path(sys.argv[1]), sys.argv[split + 1:]
-    said = lambda *words: subprocess.run([*program, *words], capture_output=True, text=True, check=True).stdout
+    said = lambda *words: help_text.said(program, *words)
     out.mkdir(parents=True, exist_ok=True)
     version, top = said("--version").strip(), said("--help")
-    listed = re.search(r"^Subcommands:\n((?:  .*\n|\n)*)", top, re.M)[1]
-    commands = re.findall(r"^  (\w[\w-]*)", listed, re.M)
+    commands = help_text.listed(top)
     pages = ["shoal-" + command for command in commands]
     (out / "shoal.1").write_text(page("shoal", top, version, pages))
     for command, name in zip(commands, pages):

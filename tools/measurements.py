@@ -4,8 +4,10 @@
   tools/measurements.py           write the pages
   tools/measurements.py --check   fail where a page is not what its data files say
 
-A data file names its page, its title, the commands that made it, its columns and rows, and notes of
-one thought each. Cells are short: what needs a sentence is a note.
+A data file names its page, its title, the commands that made it, its columns and rows, and one remark.
+A page shows the first commands. `also` has further results, a name and a value each. What only some readers want stays in the file and off
+the page: `notes` of one thought each, and `cases`, a longer table with columns and rows of its own. Cells
+are short: what needs a sentence is the remark or a note.
 """
 import json
 import pathlib
@@ -13,39 +15,56 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "docs" / "measurements"
 MAX_CELL = 100
+MAX_REMARK = 400
+MAX_COMMANDS = 3  # of a page; the data file has all
 PAGES = {
     "engine": "The engine",
     "cluster": "Plans and clusters",
     "reliability": "Reliability",
     "training": "Training",
-    "library": "The library and its doors",
+    "library": "The library and the server",
     "streams": "Streams of images",
 }
-INTRODUCTION = """Every table comes from a file of [data](data), which names the command that made it.
-Machine, unless said otherwise: 2 cores of an AMD EPYC (AVX-512), 24 GiB, Debian 12, g++ 12. Absolute
-times of such machines mean nothing the next day; ratios are from one run, interleaved."""
+INTRODUCTION = "How to read these tables: [measurements](README.md)."
 
 
 def escaped(text):
     return text.replace("|", "\\|")
 
 
-def section(name, data):
-    columns, rows = data["columns"], data["rows"]
+def checked(name, columns, rows):
+    """The rows, each of which must have a short cell for each column."""
     for row in rows:
         if len(row) != len(columns):
             sys.exit(f"{name}: a row of {len(row)} cells, {len(columns)} columns: {row}")
         if any(len(cell) > MAX_CELL for cell in row):
             sys.exit(f"{name}: a cell of more than {MAX_CELL} characters: {row}")
+    return rows
+
+
+def table(name, columns, rows):
     ruler = ["--:" if column["align"] == "right" else "---" for column in columns]
-    table = [[column["name"] for column in columns], ruler, *rows]
+    lines = [[column["name"] for column in columns], ruler, *checked(name, columns, rows)]
+    return ["| " + " | ".join(map(escaped, line)) + " |" for line in lines]
+
+
+def section(name, data):
+    if len(data["remark"]) > MAX_REMARK or "\n" in data["remark"]:
+        sys.exit(f"{name}: a remark is one line of at most {MAX_REMARK} characters")
+    if "cases" in data:
+        checked(name, data["cases"]["columns"], data["cases"]["rows"])
     lines = [f"## {data['title']}", ""]
     if "picture" in data:
         lines += [f"![{data['title']}]({data['picture']})", ""]
-    lines += ["| " + " | ".join(map(escaped, row)) + " |" for row in table]
-    lines += ["", *(f"* {note}" for note in data["notes"])] if data["notes"] else []
-    made = f" at commit {data['commit']}" if "commit" in data else ""
-    lines += ["", f"Made by{made}:", "", "```sh", *data["command"], "```", ""]
+    lines += [*table(name, data["columns"], data["rows"]), "", data["remark"], ""]
+    if "also" in data:
+        columns = [{"name": "also measured", "align": "left"}, {"name": "", "align": "left"}]
+        lines += [*table(name, columns, data["also"]), ""]
+    made = f" at {data['commit']}" if "commit" in data else ""
+    commands = data["command"]
+    if len(commands) > MAX_COMMANDS:
+        commands = [*commands[:MAX_COMMANDS], f"# and {len(commands) - MAX_COMMANDS} more: see the data file"]
+    lines += [f"[Data](data/{name}.json), made{made} by:", "", "```sh", *commands, "```", ""]
     return "\n".join(lines)
 
 

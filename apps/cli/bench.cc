@@ -208,7 +208,7 @@ void add_bench(Command& app, Action& action) {
       ->excludes(train)
       ->excludes(cluster);
   const FlagGroup there(command, "", cluster);
-  there.add_option("--html", flags.cluster.html,
+  there.add_option("--html,--report", flags.cluster.html,
                    "Write a picture: who computed and sent what when");
   there.add_flag("--balance", flags.cluster.balance,
                  "Of a stream: deal layers out evenly, then move work while requests are answered");

@@ -12,6 +12,11 @@
 namespace shoal::cli {
 namespace {
 
+constexpr const char* kExamples = R"(
+Examples:
+  shoal catalog build lenet.toml -o lenet                  widths, int8 and what else the file asks for
+  shoal catalog list lenet                                 what they cost
+  shoal catalog simulate tasks.toml day.toml --days 7      which answer, under a day's budgets)";
 constexpr const char* kListExamples = R"(
 Examples:
   shoal catalog list tasks.toml                variants of each task, and what they cost
@@ -76,6 +81,7 @@ void add_catalog(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
   Command* command = app.add_subcommand(
       "catalog", "Make variants of networks, and choose among them under a day's budgets");
+  command->footer(kExamples);
   command->require_subcommand();
   add_catalog_build(*command, action);
   const auto add = [&](const char* name, const char* what, const char* examples, auto act) {

@@ -101,10 +101,9 @@ void add_tprune(Command& app, Action& action);
 void add_train(Command& app, Action& action);
 void add_watch(Command& app, Action& action);
 void add_zoo(Command& app, Action& action);
-void add_cluster_commands(Command& app, Action& action);   // none where they are not built
 void add_catalog_build(Command& catalog, Action& action);  // 'build' of 'shoal catalog'
 
-// Of these, which are in cluster/.
+// In cluster/; nothing where that is not built.
 void add_chaos(Command& app, Action& action);
 void add_cluster(Command& app, Action& action);
 void add_demo(Command& app, Action& action);

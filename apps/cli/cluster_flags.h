@@ -8,8 +8,8 @@ namespace shoal::cli {
 
 struct ClusterFlags : config::ClusterSettings {
   void add_to(Command& command) {
-    Option* path =
-        command.add_option("cluster", file, "TOML file in place of --workers, --device and --link");
+    Option* path = command.add_option("cluster,--cluster", file,
+                                      "TOML file in place of --workers, --device and --link");
     for (const Setting& setting : settings_of(*this)) {
       FlagGroup(command).add(setting)->excludes(path);
     }

@@ -124,7 +124,7 @@ void add_convert(Command& app, Action& action) {
       app, action, "convert", "Read a model, write it as ONNX opset 17", kExamples, convert);
   flags.given = command.given();
   command.add_option("model", flags.model, "ONNX file or zoo:NAME")->required();
-  command.add_option("--output,-o", flags.output, "The ONNX file to write")->required();
+  command.add_option("--out,--output,-o", flags.output, "The ONNX file to write")->required();
   command.add_option("--shape", flags.shapes, "NAME=1x3x224x224 for inputs of open size");
   const Option* optimize = command.add_flag("--optimize", flags.optimize, "Apply all passes first");
   command.add_flag("--sparse", flags.sparse,

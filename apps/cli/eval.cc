@@ -184,7 +184,7 @@ void add_eval(Command& app, Action& action) {
                      one_of(detect::head_names()));
   command.add_option("--truth", flags.truth, "Of tracks: a file in the format of MOT");
   command.add_setting("--label", flags.label, "The class that is tracked");
-  command.add_option("--limit", flags.limit, "Only the first N images");
+  command.add_option("--limit,--frames", flags.limit, "Only the first N images");
   command.add_option("--batch", flags.batch, "Images per run", in_range(1, 4096));
   command.add_option("--min-top1", flags.min_top1, "Fail with exit code 9 below this many percent");
   command.add_option("--exits", flags.exits,

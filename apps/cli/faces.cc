@@ -20,6 +20,11 @@
 namespace shoal::cli {
 namespace {
 
+constexpr const char* kExamples = R"(
+Examples:
+  shoal faces enrol Ada --db family.faces --model mobilefacenet.onnx --detector retinaface.onnx ada1.jpg ada2.jpg
+  shoal faces who --db family.faces --model mobilefacenet.onnx --detector retinaface.onnx party.jpg
+  shoal faces forget Ada --db family.faces)";
 constexpr const char* kEnrolExamples = R"(
 Examples:
   shoal faces enrol Ada --db family.faces --model mobilefacenet.onnx --detector retinaface.onnx ada1.jpg ada2.jpg)";
@@ -155,6 +160,7 @@ void add_networks(FacesFlags& f, Command& command) {
 
 void add_faces(Command& app, Action& action) {
   Command* all = app.add_subcommand("faces", "Enrol people, forget them, and say who is in images");
+  all->footer(kExamples);
   all->require_subcommand();
   const auto add = [&](const char* name, const char* what, const char* examples,
                        Outcome (*act)(const FacesFlags&)) {

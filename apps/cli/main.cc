@@ -8,7 +8,9 @@
 
 #include "cli.h"
 #include "shoal/base/files/bus_error.h"
+#include "shoal/base/processes/parts.h"
 #include "shoal/base/text/printable.h"
+#include "shoal/engine/devices/devices.h"
 #include "shoal/engine/systolic/systolic_device.h"
 #ifdef SHOAL_OPENCL
 #include "shoal/engine/opencl/opencl.h"
@@ -54,45 +56,59 @@ std::vector<std::string> words_of(int argc, char** argv) {
 }
 
 struct Listed {
-  std::string_view name;  // none: added with all others only
+  std::string_view name;
   void (*add)(Command&, Action&);
+  const char* group;      // its heading in --help; empty: it is not shown
+  bool with_all = false;  // added with all others only, of which it tells
 };
 
-constexpr Listed kCommands[] = {{"run", add_run},
-                                {"inspect", add_inspect},
-                                {"bench", add_bench},
-                                {"profile", add_profile},
-                                {"train", add_train},
-                                {"eval", add_eval},
-                                {"shrink", add_shrink},
-                                {"exits", add_exits},
-                                {"specialise", add_specialise},
-                                {"tprune", add_tprune},
-                                {"branch", add_branch},
-                                {"search", add_search},
-                                {"fit-cluster", add_fit_cluster},
-                                {"watch", add_watch},
-                                {"faces", add_faces},
-                                {"query", add_query},
-                                {"convert", add_convert},
-                                {"zoo", add_zoo},
-                                {"plan", add_plan},
-                                {"simulate", add_simulate},
-                                {"catalog", add_catalog},
-                                {"serve", add_serve},
-                                {"load", add_load},
-                                {"", add_cluster_commands},
-                                {"operators", add_operators},
-                                {"doctor", add_doctor},
-                                {"", add_completions}};
+constexpr const char kRun[] = "Run a model", kTeach[] = "Teach it", kSmaller[] = "Make it smaller",
+                     kSeveral[] = "Use several devices", kServe[] = "Serve models",
+                     kSee[] = "Watch videos and images", kExamine[] = "Examine, list and convert";
+
+constexpr Listed kCommands[] = {{"run", add_run, kRun},
+                                {"bench", add_bench, kRun},
+                                {"profile", add_profile, kRun},
+                                {"eval", add_eval, kRun},
+                                {"train", add_train, kTeach},
+                                {"exits", add_exits, kTeach},
+                                {"specialise", add_specialise, kTeach},
+                                {"shrink", add_shrink, kSmaller},
+                                {"tprune", add_tprune, kSmaller},
+                                {"search", add_search, kSmaller},
+                                {"plan", add_plan, kSeveral},
+                                {"simulate", add_simulate, kSeveral},
+                                {"emulate", add_emulate, kSeveral},
+                                {"cluster", add_cluster, kSeveral},
+                                {"worker", add_worker, kSeveral},
+                                {"devices", add_devices, kSeveral},
+                                {"branch", add_branch, kSeveral},
+                                {"fit-cluster", add_fit_cluster, kSeveral},
+                                {"chaos", add_chaos, kSeveral},
+                                {"serve", add_serve, kServe},
+                                {"load", add_load, kServe},
+                                {"catalog", add_catalog, kServe},
+                                {"watch", add_watch, kSee},
+                                {"faces", add_faces, kSee},
+                                {"query", add_query, kSee},
+                                {"inspect", add_inspect, kExamine},
+                                {"convert", add_convert, kExamine},
+                                {"zoo", add_zoo, kExamine},
+                                {"operators", add_operators, kExamine},
+                                {"doctor", add_doctor, kExamine},
+                                {"completions", add_completions, kExamine, true},
+                                {"demo", add_demo, ""}};
 
 // All commands, or only the one that the first word names: the flags of all of them are a thousand
 // objects, which take as long to make as a small model takes to answer.
 void add_commands(Command& app, Action& action, std::string_view word) {
   const auto* const named = std::ranges::find_if(
-      kCommands, [&](const Listed& one) { return !word.empty() && one.name == word; });
+      kCommands, [&](const Listed& one) { return one.name == word && !one.with_all; });
   for (const Listed& one : kCommands) {
-    if (named == std::end(kCommands) || &one == named) one.add(app, action);
+    if (named != std::end(kCommands) && &one != named) continue;
+    const size_t before = app.subcommands().size();
+    one.add(app, action);
+    if (app.subcommands().size() > before) app.last_subcommand()->group(one.group);
   }
 }
 
@@ -106,9 +122,13 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   systolic::register_systolic_device();
 #ifdef SHOAL_OPENCL
   register_opencl_device();
+#else
+  explain_missing_device("opencl", how_to_have(Part::kOpenCl));
 #endif
 #ifdef SHOAL_VULKAN
   register_vulkan_device();
+#else
+  explain_missing_device("vulkan", how_to_have(Part::kVulkan));
 #endif
   add_commands(app, action, argc > 1 ? argv[1] : "");
   if (const std::optional<int> end = app.parse(words_of(split_at_dashes(argc, argv), argv))) {

@@ -109,7 +109,8 @@ void add_plan(Command& app, Action& action) {
       ->delimiter(',')
       ->needs(others);
   command.add_option("--svg", flags.svg, "Write a picture: who computes and sends what when");
-  command.add_option("--html", flags.html, "Write the picture as a page, with names on hover");
+  command.add_option("--html,--report", flags.html,
+                     "Write the picture as a page, with names on hover");
   command.add_flag("--json", flags.json, "Print one JSON object");
 }
 

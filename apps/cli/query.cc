@@ -19,6 +19,10 @@
 namespace shoal::cli {
 namespace {
 
+constexpr const char* kExamples = R"(
+Examples:
+  shoal query index street.mp4 --model multi.onnx --expensive resnet50.onnx --preset imagenet -o street.index
+  shoal query ask street.index --class 468 --model resnet50.onnx --preset imagenet)";
 constexpr const char* kIndexExamples = R"(
 Examples:
   shoal query index street.mp4 --model multi.onnx --expensive resnet50.onnx --preset imagenet -o street.index
@@ -96,6 +100,7 @@ Outcome answer(const QueryFlags& flags) {
 
 void add_query(Command& app, Action& action) {
   Command* all = app.add_subcommand("query", "Index a video, and find the frames with a class");
+  all->footer(kExamples);
   all->require_subcommand();
   {
     const auto [command, f] = add_command(
@@ -103,7 +108,7 @@ void add_query(Command& app, Action& action) {
     command.add_option("source", f.source, "A video, a folder of images, a URL")->required();
     f.model.model.clear();
     command.add_option("--model", f.model.model, "A classifier, best with exits")->required();
-    command.add_option("--output,-o", f.output, "The file of the index")->required();
+    command.add_option("--out,--output,-o", f.output, "The file of the index")->required();
     command.add_option("--expensive", f.expensive,
                        "A better classifier, which shows how far exits can be trusted");
     command.add(settings_of(f.options));

@@ -27,7 +27,7 @@ Examples:
   shoal serve model.onnx --grpc 127.0.0.1:8001
   shoal serve model.onnx --listen 0.0.0.0:8000 --keys keys.txt --tls-cert cert.pem --tls-key key.pem
   shoal serve model.onnx --max-batch 1 --max-waiting 64   no batches, refuse early
-  shoal serve --catalog lenet --budget energy=50,memory=2     a day with 50 J and 2 MB
+  shoal serve --catalog lenet --budget energy=50,memory=2     50 estimated joules a day, 2 MB
   shoal serve model.onnx --cluster               split over the workers of your cluster
   shoal serve model.onnx --leader-store http://127.0.0.1:2379/name   one of several; one answers
   shoal serve --catalog lenet --cloud http://10.0.0.9:8000 --cloud-costs price=0.5 --budget money=1

@@ -12,7 +12,7 @@
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/cluster/training/step_view.h"
-#include "shoal/report/pages/cluster_training_page.h"
+#include "shoal/report/pages/training_page.h"
 #include "train/cancel_on_signals.h"
 #include "train/train_flags.h"
 #ifdef SHOAL_MPI

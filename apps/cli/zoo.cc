@@ -61,7 +61,7 @@ void add_zoo(Command& app, Action& action) {
   const auto [command, flags] = add_command(
       app, action, "zoo", "List standard networks, or write one as ONNX", kExamples, list_or_write);
   command.add_option("name", flags.name, "Which network");
-  command.add_option("--output,-o", flags.output, "The ONNX file to write");
+  command.add_option("--out,--output,-o", flags.output, "The ONNX file to write");
   command.add_option("--seed", flags.options.seed, "Seed of the random weights");
   command.add_option("--batch", flags.options.batch, "Images per run", in_range(1, 4096));
   command.add_option("--width", flags.options.width, "Share of the channels of every layer");

@@ -174,11 +174,11 @@ TEST(Verdict, OfOverloadIsAboutWrongAnswersFirst) {
   EXPECT_EQ(report.verdict().kind, Verdict::Kind::kWrong);
 }
 
-TEST(ChaosLesson, IsTheSameForTheSameSeed) {
-  const cluster::Lesson lesson = chaos_lesson({}, learn::CodecKind::kF16, 7);
-  EXPECT_EQ(lesson.exchange.codec.kind, learn::CodecKind::kF16);
-  EXPECT_EQ(lesson.exchange.codec.seed, 7u) << "so that a run can be repeated";
-  EXPECT_GT(lesson.trainer.optimizer.rate, 0);
+TEST(ChaosSetup, IsTheSameForTheSameSeed) {
+  const cluster::TrainingSetup setup = chaos_setup({}, learn::CodecKind::kF16, 7);
+  EXPECT_EQ(setup.exchange.codec.kind, learn::CodecKind::kF16);
+  EXPECT_EQ(setup.exchange.codec.seed, 7u) << "so that a run can be repeated";
+  EXPECT_GT(setup.trainer.optimizer.rate, 0);
 }
 
 TEST(Verdict, OfTrainingIsAboutWeights) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "shoal/base/text/number_text.h"
 #include "shoal/base/text/printable.h"
-#include "shoal/base/text/time_text.h"
 
 namespace shoal::cluster {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "shoal/base/files/user_folders.h"
-#include "shoal/base/machine/usable_cores.h"
+#include "shoal/base/machine/machine.h"
 #include "shoal/cluster/net/address.h"
 #include "shoal/cluster/net/text_file.h"
 #include "shoal/engine/devices/devices.h"
@@ -175,7 +175,8 @@ SettingList catalog_settings(Settings& s) {
       Setting("catalog", s.catalog,
               "A folder of variants, or of such folders, each of which is a model under its name"),
       Setting("budget", s.budgets,
-              "What variants may cost: energy=J, money=$, memory=MB, latency=MS; day=HOURS that "
+              "What variants may cost: energy=J (estimated), money=$, memory=MB, latency=MS; "
+              "day=HOURS that "
               "energy and money last; requests=N that are expected in it")
           .separated_by_commas()
           .with("catalog"),

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "shoal/base/files/user_folders.h"
-#include "shoal/base/text/byte_size.h"
+#include "shoal/base/text/number_text.h"
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/engine/cpu/instruction_set.h"
 #include "shoal/engine/devices/devices.h"

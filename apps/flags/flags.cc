@@ -32,7 +32,10 @@ std::optional<Check> bounds_of(const Setting& setting) {
 
 // A switch that is on by itself can be turned off.
 Option* add_variable(Command& command, const Setting& setting) {
-  const std::string name = "--" + setting.name;
+  std::string name = "--" + setting.name;
+  for (const std::string& alias : setting.aliases) {
+    name += (alias.size() == 1 ? ",-" : ",--") + alias;
+  }
   return std::visit(
       Overloaded{[&](bool* value) {
                    const std::string off = *value ? ",!--no-" + setting.name : "";
@@ -47,16 +50,54 @@ Option* add_variable(Command& command, const Setting& setting) {
       setting.value);
 }
 
+// As CLI11's own range, whose message writes numbers with six digits, and the largest one in full.
+Check number_between(double low, double high, const std::string& in_help) {
+  const auto problem = [low, high](const std::string& text) -> std::string {
+    double number = 0;
+    if (CLI::detail::lexical_cast(text, number) && number >= low && number <= high) return {};
+    return "it is " + bounds_text(low, high) + ", not " + text;
+  };
+  return Check(CLI::Validator(problem, in_help));
+}
+
+// Commands of one purpose stand together, as in git's help, under the heading that all of them had.
+class GroupedHelp : public CLI::Formatter {
+ public:
+  std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {
+    constexpr std::string_view kUsual = "Subcommands";
+    const std::vector<const CLI::App*> all = app->get_subcommands({});
+    std::vector<std::string> groups;
+    for (const CLI::App* one : all) {
+      const std::string& group = one->get_group();
+      const bool is_new = std::ranges::find(groups, group) == groups.end();
+      if (!group.empty() && is_new) groups.push_back(group);
+    }
+    if (groups.empty() || (groups.size() == 1 && groups[0] == kUsual)) {
+      return CLI::Formatter::make_subcommands(app, mode);
+    }
+    std::string text = "\n" + std::string(kUsual) + ":\n";
+    for (const std::string& group : groups) {
+      text += "\n" + group + "\n";
+      for (const CLI::App* one : all) {
+        if (one->get_group() == group) text += make_subcommand(one);
+      }
+    }
+    return text;
+  }
+};
+
 }  // namespace
 
 Check::Check(const CLI::Validator& validator)
     : validator_(std::make_shared<const CLI::Validator>(validator)) {}
 
 Check in_range(int low, int high) { return Check(CLI::Range(low, high)); }
-Check in_range(double low, double high) { return Check(CLI::Range(low, high)); }
+Check in_range(double low, double high) {
+  return number_between(low, high, CLI::Range(low, high).get_description());
+}
 Check one_of(std::vector<std::string> names) { return Check(CLI::IsMember(std::move(names))); }
-Check positive() { return Check(CLI::PositiveNumber); }
-Check not_negative() { return Check(CLI::NonNegativeNumber); }
+Check positive() { return number_between(Setting::kPositive, Setting::kMost, "POSITIVE"); }
+Check not_negative() { return number_between(0, Setting::kMost, "NONNEGATIVE"); }
 Check existing_file() { return Check(CLI::ExistingFile); }
 
 Option* Option::required() {
@@ -111,6 +152,7 @@ std::vector<std::string> Option::long_names() const { return option_->get_lnames
 
 Command::Command(const std::string& description, const std::string& name)
     : owned_(std::make_unique<CLI::App>(description, name)), app_(owned_.get()) {
+  app_->formatter(std::make_shared<GroupedHelp>());
   app_->get_formatter()->column_width(kHelpColumn);
   options_.push_back(std::make_unique<Option>(app_->get_help_ptr()));
 }
@@ -221,6 +263,10 @@ std::vector<const Command*> Command::subcommands() const {
   std::vector<const Command*> all;
   for (const auto& one : subcommands_) all.push_back(one.get());
   return all;
+}
+
+Command* Command::last_subcommand() const {
+  return subcommands_.empty() ? nullptr : subcommands_.back().get();
 }
 
 std::vector<const Option*> Command::options() const {

@@ -104,7 +104,7 @@ class Command {
   void add(const SettingList& settings);
 
   void footer(const std::string& text);
-  void group(const std::string& name);    // empty: not in --help
+  void group(const std::string& name);    // a heading in the program's --help; empty: not in it
   void version(const std::string& text);  // what --version prints
   void require_subcommand();
   // Called in parse(): when this command was given, and before that to refuse what does not go
@@ -115,6 +115,7 @@ class Command {
   std::string name() const;
   std::string description() const;
   std::vector<const Command*> subcommands() const;
+  Command* last_subcommand() const;            // of those added; null: none was
   std::vector<const Option*> options() const;  // --help is one
   // One of them, by its long name, "--epochs". REQUIRES: there is one.
   Option* option(const std::string& name) const;

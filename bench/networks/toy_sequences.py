@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A toy task for transformers (mao 5.7): sequences of tokens, sorted or reversed.
+"""A toy task for transformers [Mao 2021]: sequences of tokens, sorted or reversed.
 
 Writes into a folder: encoder.onnx with random weights (two layers, 64 wide, 4 heads, 256 lines in
 the feed-forward part), and ids.npy, labels.npy, test-ids.npy, test-labels.npy: i64 [n, tokens].

@@ -1,6 +1,7 @@
 #include "shoal/cluster/cluster.h"
 
 #include "shoal/base/files/user_folders.h"
+#include "shoal/cluster/data_parallel/training_task.h"
 #include "shoal/cluster/device/board.h"
 #include "shoal/cluster/device/cluster_device.h"
 #include "shoal/engine/devices/devices.h"
@@ -56,7 +57,7 @@ Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options) 
 Result<std::unique_ptr<Device>> open_board(std::string_view names, const DeviceOptions& options) {
   const OpenClusterOptions asked = options_of(options);
   SHOAL_TRY(check(asked));
-  SHOAL_ASSIGN(Board board, start_board(names, options));
+  SHOAL_ASSIGN(Board board, start_board(names, options, training_tasks()));
   SHOAL_ASSIGN(auto connection, connect_board(std::move(board), {.cache = cache_folder()}));
   ClusterOptions how = how_to(asked);
   how.standby = false;  // within a process, nobody is lost

@@ -141,7 +141,7 @@ const Tensor* constant_of(const Graph& graph, ValueId id, size_t end) {
 }
 
 // A product of one vector and a constant matrix takes time for the elements that are not zero,
-// below the density at which sparse and dense kernels are equally fast (mao 1.3.3).
+// below the density at which sparse and dense kernels are equally fast [Mao 2017a].
 double sparse_time(const Graph& graph, const PartNode& part, const Work& work) {
   constexpr double kBreakEven = 0.15;
   const Node& node = graph.nodes()[part.node];

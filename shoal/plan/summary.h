@@ -96,7 +96,7 @@ struct Summary {
 // where so few workers cannot survive what they are to.
 Result<Summary> summarize(const Graph& graph, const SummaryOptions& options = {});
 
-// One JSON object: what `shoal plan --json` prints (docs/reference/cli.md).
+// One JSON object: what `shoal plan --json` prints (docs/reference/commands/plan.md).
 std::string to_json(const Summary& summary);
 
 // The profiles that are built in.

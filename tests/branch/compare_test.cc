@@ -23,7 +23,7 @@ ClusterProfile with_memory(ClusterProfile cluster, double bytes) {
   return cluster;
 }
 
-// hadidi 8.8: the splitter stops at the smallest power of two that fits.
+// [Hadidi 2021, 5.1]: the splitter stops at the smallest power of two that fits.
 TEST(FewestBranches, StopsAtTheFirstThatFits) {
   const Graph graph = *zoo::build("vgg16cifar", {.width = 0.25});
   const ClusterProfile cluster = pis(8, "gigabit");

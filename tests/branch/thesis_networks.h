@@ -1,5 +1,5 @@
-// The networks of the thesis (hadidi 16), whose parameter totals are known. Weights are zeros: the
-// tests count them.
+// The networks of the thesis [Hadidi 2021, 5.1], whose parameter totals are known. Weights are
+// zeros: the tests count them.
 #pragma once
 
 #include <string>

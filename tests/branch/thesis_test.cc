@@ -1,4 +1,4 @@
-// The parameter totals of the thesis (hadidi 8.3.3).
+// The parameter totals of the thesis [Hadidi 2021, 5.1].
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -3,18 +3,19 @@
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 
 from digit_arrays import write_digits
-from harness import run_tests, shoal
+from harness import TIMEOUT, run_tests, shoal
 
 
 def commands():
     """Those that `shoal --help` lists."""
-    listed = shoal("--help").stdout.split("Subcommands:\n")[1].split("\n\n")[0]
+    listed = shoal("--help").stdout.split("\nSubcommands:\n")[1].split("\nExamples:\n")[0]
     return re.findall(r"^  (\w[\w-]*)", listed, re.MULTILINE)
 
 
@@ -85,6 +86,39 @@ def test_a_video_is_watched_where_it_can_be_decoded(tmp):
         assert json.loads(done.stdout.splitlines()[-1])["frames"] == 5, done.stdout
     done = shoal("watch", tmp / "bad.mp4", "--model", "zoo:scene", "--json", expect=2)
     assert ("Invalid data" if decoder.exists() else "shoal-video") in done.stderr, done.stderr
+
+
+def test_a_missing_part_can_be_had_in_two_ways(tmp):
+    lonely = shutil.copy(sys.argv[1], tmp / "shoal")  # nothing that it loads is beside it
+    (tmp / "v.mp4").write_bytes(b"no video")
+    asked = []
+    if "serve" in commands():
+        asked.append(("shoal-grpc", "tools/setup grpc", ["serve", "--listen", "127.0.0.1:0", "--grpc", "127.0.0.1:0"]))
+    if not pathlib.Path("/usr/libexec/shoal/shoal-decode").exists():
+        asked.append(("shoal-video", "tools/setup video", ["watch", tmp / "v.mp4", "--model", "zoo:scene"]))
+    for package, source, words in asked:
+        done = subprocess.run([lonely, *words], capture_output=True, text=True, timeout=TIMEOUT)
+        assert done.returncode != 0, words
+        for part in (package, source, "make all"):
+            assert part in done.stderr, done.stderr
+    done = shoal("run", "--device", "opencl:0", expect=None)
+    if done.returncode != 0:
+        assert "opencl" in done.stderr and "make all" in done.stderr, done.stderr
+
+
+def test_flags_mean_the_same_in_all_commands(tmp):
+    for flag in ("-o", "--out", "--output"):
+        shoal("zoo", "lenet5", flag, tmp / "a.onnx")
+        assert shoal("convert", tmp / "a.onnx", flag, tmp / "b.onnx").returncode == 0
+        assert flag in shoal("train", "--help").stdout and flag in shoal("watch", "--help").stdout, flag
+    for limit in ("--frames", "--limit"):
+        done = shoal("watch", "zoo:scene", limit, 3, "--json")
+        assert json.loads(done.stdout.splitlines()[-1])["frames"] == 3, done.stdout
+    for page in ("--html", "--report"):
+        for command in ("plan", "train", "shrink", "search", "fit-cluster"):
+            assert page in shoal(command, "--help").stdout, (page, command)
+    refused = shoal("specialise", "zoo:lenet5", "--per-class", -3, expect=2).stderr
+    assert "0 or more, not -3" in refused, refused
 
 
 def test_several_sources_have_their_turns_and_their_pictures(tmp):

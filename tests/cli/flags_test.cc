@@ -95,6 +95,27 @@ TEST_F(Flags, NeedAndExcludeEachOther) {
   EXPECT_NE(parse({"--error", "1", "--json"}).value_or(0), 0);
 }
 
+TEST_F(Flags, SayTheBoundsOfANumberInWords) {
+  app_.add_option("--error", values_.error, "Number")->check(not_negative());
+  app_.add_option("--top", values_.top, "Number")->check(positive());
+  EXPECT_NE(parse({"--error", "-3"}).value_or(0), 0);
+  EXPECT_NE(output_.find("it is 0 or more, not -3"), output_.npos) << output_;
+  EXPECT_NE(parse({"--top", "0"}).value_or(0), 0);
+  EXPECT_NE(output_.find("it is more than 0, not 0"), output_.npos) << output_;
+  EXPECT_EQ(parse({"--error", "0", "--top", "1"}), std::nullopt);
+}
+
+TEST_F(Flags, MayHaveTheNamesOfOtherCommands) {
+  Command& command = app_;
+  command.add({Setting("top", values_.top, "Number").in(1, 10).also("limit").also("n")});
+  for (const char* name : {"--top", "--limit", "-n"}) {
+    values_.top = 0;
+    EXPECT_EQ(parse({name, "7"}), std::nullopt) << name;
+    EXPECT_EQ(values_.top, 7) << name;
+    EXPECT_EQ(command.count("--top"), 1U) << name;
+  }
+}
+
 TEST_F(Flags, AreCheckedTogether) {
   app_.add_option("--top", values_.top, "Number");
   app_.check_together([this] { return values_.top > 8 ? invalid("--top: too many") : Status(); });
@@ -128,6 +149,25 @@ TEST_F(Flags, AreShownByHelp) {
   }
   EXPECT_EQ(parse({"--version"}), 0);
   EXPECT_EQ(output_, "program 1.2\n");
+}
+
+TEST_F(Flags, CommandsOfOnePurposeStandTogether) {
+  const auto add = [&](const char* name, const char* group) {
+    app_.add_subcommand(name, std::string("To ") + name)->group(group);
+    EXPECT_EQ(app_.last_subcommand()->name(), name);
+  };
+  EXPECT_EQ(app_.last_subcommand(), nullptr);
+  add("bake", "Make it");
+  add("eat", "Have it");
+  add("cook", "Make it");
+  add("burn", "");
+  EXPECT_EQ(parse({"--help"}), 0);
+  const size_t heading = output_.find("\nSubcommands:\n\nMake it\n  bake "),
+               last = output_.find("\n\nHave it\n  eat ");
+  ASSERT_NE(heading, output_.npos) << output_;
+  ASSERT_NE(last, output_.npos) << output_;
+  EXPECT_TRUE(heading < output_.find("  cook ") && output_.find("  cook ") < last) << output_;
+  EXPECT_EQ(output_.find("burn"), output_.npos) << output_;
 }
 
 TEST_F(Flags, OfAGroupShareItsHeadingAndWhatTheyNeed) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "given_speeds.h"
 #include "here.h"
 #include "random_plan.h"
 #include "shoal/engine/session/session.h"
@@ -19,10 +20,8 @@ using namespace std::chrono_literals;
 
 std::unique_ptr<Device> device_of(Coordinator& coordinator, Objective objective) {
   return make_cluster_device(
-      coordinator,
-      {.objective = objective, .timeout = 60s, .profile = [&](const Graph&, const Workers&) {
-         return slow_workers(coordinator.worker_count());
-       }});
+      with_speeds(coordinator, [&] { return slow_workers(coordinator.worker_count()); }),
+      {.objective = objective, .timeout = 60s});
 }
 
 Tensor random_input(const Graph& graph, unsigned seed) {
@@ -137,12 +136,13 @@ TEST_P(ClusterDevices, DeployNothingToTellTheirMemory) {
 TEST_P(ClusterDevices, LeaveOutAWorkerThatCannotBeMeasured) {
   Cluster cluster(2);
   const auto device =
-      make_cluster_device(cluster.coordinator(),
-                          {.objective = GetParam(), .profile = [&](const Graph&, const Workers&) {
-                             plan::ClusterProfile profile = slow_workers(2);
-                             profile.workers[0] = plan::absent_worker(address_of(0));
-                             return profile;
-                           }});
+      make_cluster_device(with_speeds(cluster.coordinator(),
+                                      [] {
+                                        plan::ClusterProfile profile = slow_workers(2);
+                                        profile.workers[0] = plan::absent_worker(address_of(0));
+                                        return profile;
+                                      }),
+                          {.objective = GetParam()});
   const Graph graph = wide_layers();
   cluster.worker(0).stop();
   const auto executable = device->compile(graph);
@@ -158,23 +158,20 @@ TEST(ClusterDevice, PlansForTheLoadThatLasts) {
   Cluster cluster(2);
   std::mutex mutex;
   std::vector<double> seconds;
-  const auto device = make_cluster_device(cluster.coordinator(),
+  const auto busy = [] {
+    plan::ClusterProfile profile = slow_workers(2);
+    // So busy that now they are idle by comparison.
+    for (plan::WorkerProfile& worker : profile.workers) worker.slowdown = 1e6;
+    return profile;
+  };
+  const auto device = make_cluster_device(with_speeds(cluster.coordinator(), busy),
                                           {.retry_interval = 1ms,
                                            .load_interval = 1ms,
                                            .load = {.change = 2, .lasting = 1ms},
-                                           .profile =
-                                               [](const Graph&, const Workers&) {
-                                                 plan::ClusterProfile profile = slow_workers(2);
-                                                 // So busy that now they are idle by comparison.
-                                                 for (plan::WorkerProfile& worker : profile.workers)
-                                                   worker.slowdown = 1e6;
-                                                 return profile;
-                                               },
-                                           .planned =
-                                               [&](const Graph&, const auto& plans) {
-                                                 const std::lock_guard lock(mutex);
-                                                 seconds.push_back(plans.front().timeline.seconds);
-                                               }});
+                                           .planned = [&](const Graph&, const auto& plans) {
+                                             const std::lock_guard lock(mutex);
+                                             seconds.push_back(plans.front().timeline.seconds);
+                                           }});
   const auto executable = device->compile(wide_layers());
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   EXPECT_TRUE(eventually([&] {
@@ -196,13 +193,12 @@ TEST(ClientDevices, AnswerByTheWorkerThatTheirClientHas) {
                   }});
   std::vector<Workers> sets;
   const auto devices = make_client_devices(
-      cluster.coordinator(),
+      with_speeds(cluster.coordinator(),
+                  [&] {
+                    ++profiled;
+                    return slow_workers(3);
+                  }),
       {.retry_interval = 1ms,
-       .profile =
-           [&](const Graph&, const Workers&) {
-             ++profiled;
-             return slow_workers(3);
-           },
        .place =
            [&](const Graph&, const plan::ClusterProfile&, const Workers& set) {
              const std::lock_guard lock(mutex);

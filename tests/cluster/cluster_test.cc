@@ -5,11 +5,11 @@
 #include <map>
 #include <thread>
 
+#include "given_speeds.h"
 #include "here.h"
 #include "random_plan.h"
 #include "shoal/cluster/device/cluster_device.h"
 #include "shoal/cluster/messages/wire.h"
-#include "shoal/cluster/net/link/fault.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/ops/ops.h"
@@ -17,6 +17,7 @@
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/wire_format.h"
 #include "shoal/plan/search/wire_inputs.h"
+#include "stream_faults.h"
 
 namespace shoal::cluster {
 namespace {
@@ -239,15 +240,12 @@ class Losing {
  public:
   Losing(Coordinator& coordinator, const Graph& graph) : graph_(graph) {
     device_ = make_cluster_device(
-        coordinator,
+        with_speeds(coordinator, [&] { return slow_workers(coordinator.worker_count()); }),
         {.timeout = 20s,
          .retry_interval = 0ms,  // it is not looked for
-         .profile = [&](const Graph&,
-                        const Workers&) { return slow_workers(coordinator.worker_count()); },
-         .planned =
-             [this](const Graph&, const auto& plans) {
-               used_ = plan::workers_of(plans.front().plan()).size();
-             }});
+         .planned = [this](const Graph&, const auto& plans) {
+           used_ = plan::workers_of(plans.front().plan()).size();
+         }});
     auto compiled = device_->compile(graph);
     EXPECT_TRUE(compiled.ok()) << compiled.status().message();
     executable_ = *std::move(compiled);

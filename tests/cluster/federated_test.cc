@@ -36,7 +36,8 @@ class FederatedCluster : public testing::Test {
   }
   void start(size_t worker) {
     cluster_->start(worker,
-                    {.own_learning = federated_cluster::learn_from(simulated_.shards[worker])});
+                    {.tasks = {{federated_cluster::kFederatedTask,
+                                federated_cluster::learn_from(simulated_.shards[worker])}}});
     EXPECT_TRUE(eventually([&] {
       const auto lost = cluster_->coordinator().lost();
       return std::ranges::count(lost, static_cast<int>(worker)) > 0;
@@ -121,8 +122,8 @@ TEST_F(FederatedCluster, WorkersEndARunWhoseHubBreaksTheProtocol) {
   const RunOptions options = options_for("fedavg", 3);
   begin(options, 3);
   Visitor visitor(cluster_->network(), address_of(0), "bad", net::Role::kCoordinator);
-  const Lesson lesson{.network = small_network(5)->graph, .trainer = {}, .exchange = {}};
-  const EncodedLesson encoded = *encode_lesson(lesson);
+  const TrainingSetup setup{.network = small_network(5)->graph, .trainer = {}, .exchange = {}};
+  const EncodedSetup encoded = *encode_setup(setup);
   std::string payload;
   for (const net::Bytes piece : encoded.pieces()) {
     payload.append(reinterpret_cast<const char*>(piece.data()), piece.size());
@@ -135,14 +136,14 @@ TEST_F(FederatedCluster, WorkersEndARunWhoseHubBreaksTheProtocol) {
   for (const std::string& hostile :
        {std::string("nonsense"), order(federated_cluster::RoundMessage{}), std::string()}) {
     message::Message train;
-    train.mutable_train()->set_run(++run_number);
-    train.mutable_train()->set_lesson_bytes(encoded.message.size());
-    train.mutable_train()->set_own_data(true);
-    ASSERT_TRUE(visitor.ask(train, payload).has_taught());
+    train.mutable_begin_task()->set_task(++run_number);
+    train.mutable_begin_task()->set_name(federated_cluster::kFederatedTask);
+    train.mutable_begin_task()->set_header(encoded.header());
+    ASSERT_TRUE(visitor.ask(train, payload).has_task_ready());
     message::Message said;
-    said.mutable_train_order()->set_run(run_number);
+    said.mutable_task_message()->set_task(run_number);
     const message::Message reply = visitor.ask(said, hostile);
-    EXPECT_TRUE(reply.has_failed() && reply.failed().run() == run_number);
+    EXPECT_TRUE(reply.has_failed() && reply.failed().task() == run_number);
   }
   EXPECT_TRUE(run(options).ok());
 }

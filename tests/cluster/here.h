@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "shoal/cluster/coordinator/runtime/coordinator.h"
+#include "shoal/cluster/data_parallel/training_task.h"
 #include "shoal/cluster/net/channel/loopback.h"
 #include "shoal/cluster/worker/worker.h"
 #include "shoal/engine/device/device.h"
@@ -67,6 +68,7 @@ class Cluster {
 
   // In the place of the one that was there.
   void start(size_t i, WorkerOptions options = {}) {
+    options.tasks.merge(training_tasks());
     const std::string address = address_of(static_cast<int>(i));
     workers_[i].reset();
     options.name = address;

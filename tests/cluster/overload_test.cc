@@ -13,8 +13,8 @@
 #include "shoal/base/threads/notification.h"
 #include "shoal/cluster/coordinator/runtime/plan_encoder.h"
 #include "shoal/cluster/messages/message_io.h"
-#include "shoal/cluster/net/link/fault.h"
 #include "shoal/cluster/net/stream.h"
+#include "stream_faults.h"
 #include "unhurried.h"
 
 namespace shoal::cluster {

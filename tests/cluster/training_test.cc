@@ -3,9 +3,11 @@
 
 #include "here.h"
 #include "messages.pb.h"
-#include "shoal/cluster/training/training_run.h"
-#include "shoal/train/distributed/exchange/replica_group.h"
+#include "shoal/cluster/data_parallel/training_run.h"
+#include "shoal/cluster/data_parallel/training_task.h"
 #include "shoal/train/distributed/run/small_task.h"
+#include "tests/learn/replica_group.h"
+#include "training.pb.h"
 #include "visitor.h"
 
 namespace shoal::cluster {
@@ -14,21 +16,21 @@ namespace {
 constexpr learn::SmallTask kTask{.hidden = 64};  // more than fits into a message
 constexpr int64_t kSteps = 5;
 
-Lesson make_lesson(learn::CodecKind codec = learn::CodecKind::kF32) {
+TrainingSetup make_setup(learn::CodecKind codec = learn::CodecKind::kF32) {
   return {.network = kTask.network(),
           .trainer = {.optimizer = {.rate = 0.1f, .momentum = 0.9f}},
           .exchange = {.codec = {.kind = codec}, .levels = 3}};
 }
 
 // The weights that one replica learns without a cluster.
-uint64_t hash_alone(const Lesson& lesson, int64_t steps = kSteps) {
+uint64_t hash_alone(const TrainingSetup& setup, int64_t steps = kSteps) {
   const auto device = make_reference_device();
-  auto replica = learn::Replica::create(*device, lesson.network, lesson.trainer, lesson.exchange);
+  auto replica = learn::Replica::create(*device, setup.network, setup.trainer, setup.exchange);
   EXPECT_TRUE(replica.ok());
-  auto merger = learn::Merger::create(lesson.exchange, learn::step_types_of(replica->trainer()));
+  auto merger = learn::Merger::create(setup.exchange, learn::step_types_of(replica->trainer()));
   uint64_t hash = 0;
   for (int64_t step = 0; step < steps; ++step) {
-    for (int64_t number = 0; number < lesson.exchange.micro_batches(); ++number) {
+    for (int64_t number = 0; number < setup.exchange.micro_batches(); ++number) {
       const auto batch = kTask.examples(step, number);
       EXPECT_TRUE(replica->compute(number, batch->inputs, batch->targets).ok());
     }
@@ -44,20 +46,20 @@ TrainingRunOptions options_for(int workers) {
   return options;
 }
 
-Result<TrainingRun> trained(Cluster& cluster, const Lesson& lesson,
+Result<TrainingRun> trained(Cluster& cluster, const TrainingSetup& setup,
                             const TrainingRunOptions& options) {
   const auto device = make_reference_device();
-  return run_training(cluster.coordinator(), *device, lesson, kTask.source(), options);
+  return run_training(cluster.coordinator(), *device, setup, kTask.source(), options);
 }
 
 // B1: what N workers learn is what one device learns, bit by bit.
 TEST(Training, GivesTheWeightsOfOneDevice) {
-  const uint64_t alone = hash_alone(make_lesson());
+  const uint64_t alone = hash_alone(make_setup());
   for (const int workers : {1, 2, 3, 4}) {
     Cluster cluster(workers);
     TrainingRunOptions options = options_for(workers);
     options.ahead = workers == 2 ? kSteps : 0;
-    const auto run = trained(cluster, make_lesson(), options);
+    const auto run = trained(cluster, make_setup(), options);
     ASSERT_TRUE(run.ok()) << run.status().message();
     EXPECT_EQ(run->hash, alone) << workers;
     EXPECT_LE(run->workers, static_cast<size_t>(workers));  // one that is slow may have no share
@@ -69,7 +71,7 @@ TEST(Training, GivesTheWeightsOfOneDevice) {
 
 // B10: a worker that leaves in the middle costs no step, and no bit.
 TEST(Training, GoesOnWithoutAWorkerThatLeaves) {
-  const uint64_t alone = hash_alone(make_lesson());
+  const uint64_t alone = hash_alone(make_setup());
   Cluster cluster(3);
   TrainingRunOptions options = options_for(3);
   options.on_step = [&](int64_t step, double) {
@@ -77,7 +79,7 @@ TEST(Training, GoesOnWithoutAWorkerThatLeaves) {
     cluster.worker(1).stop();
     EXPECT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
   };
-  const auto run = trained(cluster, make_lesson(), options);
+  const auto run = trained(cluster, make_setup(), options);
   ASSERT_TRUE(run.ok()) << run.status().message();
   EXPECT_EQ(run->hash, alone);
   EXPECT_LE(run->workers, 2u);
@@ -111,7 +113,7 @@ TEST(Training, TakesAWorkerBack) {
     EXPECT_GT(moment.step.seconds, 0);
     EXPECT_TRUE(moment.hub.has_statistics());  // there are none
   };
-  const auto run = trained(cluster, make_lesson(), options);
+  const auto run = trained(cluster, make_setup(), options);
   ASSERT_TRUE(run.ok()) << run.status().message();
   EXPECT_EQ(run->lost.size(), 1u);
   EXPECT_EQ(run->joined_again, 1);
@@ -125,14 +127,14 @@ TEST(Training, TakesAWorkerBack) {
   EXPECT_EQ(record.moments.back().step, std::ssize(run->losses));
   EXPECT_GT(record.moments[0].bytes, 64 * 3 * sizeof(float));  // the last layer's gradients
   EXPECT_EQ(run->differing, 0);
-  EXPECT_EQ(run->hash, hash_alone(make_lesson(), std::ssize(run->losses)));
+  EXPECT_EQ(run->hash, hash_alone(make_setup(), std::ssize(run->losses)));
 }
 
 // Statistics of norms are the mean of the last 64 steps here, and not those of the weights before.
 TEST(Training, KnowsWhenStatisticsAreMeasured) {
   constexpr learn::SmallTask kNormed{.has_norm = true};
-  Lesson lesson = make_lesson();
-  lesson.network = kNormed.network();
+  TrainingSetup setup = make_setup();
+  setup.network = kNormed.network();
   Cluster cluster(1);
   TrainingRunOptions options = options_for(1);
   options.hub.steps = 70;
@@ -141,14 +143,14 @@ TEST(Training, KnowsWhenStatisticsAreMeasured) {
     if (moment.hub.has_statistics()) measured.push_back(moment.step.step);
   };
   const auto device = make_reference_device();
-  const auto run = run_training(cluster.coordinator(), *device, lesson, kNormed.source(), options);
+  const auto run = run_training(cluster.coordinator(), *device, setup, kNormed.source(), options);
   ASSERT_TRUE(run.ok()) << run.status().message();
   EXPECT_EQ(measured, std::vector<int64_t>{69});
 }
 
 // The checkpoint that a run makes before `step`, at which it ends.
-learn::HubSession::State checkpoint_before(int64_t step, Cluster& cluster, const Lesson& lesson,
-                                           TrainingRunOptions options) {
+learn::HubSession::State checkpoint_before(int64_t step, Cluster& cluster,
+                                           const TrainingSetup& setup, TrainingRunOptions options) {
   learn::HubSession::State found;
   options.save_every = step > 0 ? step : kSteps;
   options.on_checkpoint = [&](const learn::HubSession::State& state) {
@@ -156,7 +158,7 @@ learn::HubSession::State checkpoint_before(int64_t step, Cluster& cluster, const
     return Status();
   };
   options.cancelled = [&] { return !found.empty(); };
-  const auto run = trained(cluster, lesson, options);
+  const auto run = trained(cluster, setup, options);
   EXPECT_TRUE(run.ok()) << run.status().message();
   EXPECT_FALSE(found.empty());
   return found;
@@ -169,21 +171,21 @@ TEST(Training, GoesOnFromACheckpoint) {
   for (const auto& [kind, local_steps] : {std::pair{learn::CodecKind::kOneBit, 1},
                                           {learn::CodecKind::kPowerSgd, 1},
                                           {learn::CodecKind::kOneBit, 3}}) {
-    Lesson lesson = make_lesson(kind);
-    lesson.exchange.local_steps = local_steps;
-    lesson.exchange.outer = {.rate = 0.7f, .momentum = 0.9f};
+    TrainingSetup setup = make_setup(kind);
+    setup.exchange.local_steps = local_steps;
+    setup.exchange.outer = {.rate = 0.7f, .momentum = 0.9f};
     TrainingRunOptions options = options_for(3);
     options.hub.fixed_shares = true;
-    const auto whole = trained(cluster, lesson, options);
+    const auto whole = trained(cluster, setup, options);
     ASSERT_TRUE(whole.ok()) << whole.status().message();
-    options.resume = checkpoint_before(2, cluster, lesson, options);
-    auto rest = trained(cluster, lesson, options);
+    options.resume = checkpoint_before(2, cluster, setup, options);
+    auto rest = trained(cluster, setup, options);
     ASSERT_TRUE(rest.ok()) << rest.status().message();
     EXPECT_EQ(rest->first_step, 2);
     EXPECT_EQ(std::ssize(rest->losses), kSteps - 2);
     EXPECT_EQ(rest->hash, whole->hash) << name_of(kind);
     std::erase_if(options.resume, [](const auto& one) { return one.first.starts_with("worker/"); });
-    rest = trained(cluster, lesson, options);
+    rest = trained(cluster, setup, options);
     ASSERT_TRUE(rest.ok()) << rest.status().message();
     EXPECT_NE(rest->hash, whole->hash) << "the errors of workers matter";
   }
@@ -194,21 +196,21 @@ TEST(Training, GoesOnFromACheckpoint) {
 // where the hub was killed in the first step.
 TEST(Training, WaitsForTheWorkersOfItsCheckpoint) {
   Cluster cluster(3);
-  const Lesson lesson = make_lesson(learn::CodecKind::kOneBit);
+  const TrainingSetup setup = make_setup(learn::CodecKind::kOneBit);
   TrainingRunOptions planned = options_for(3);
   planned.hub.fixed_shares = true;
   planned.hub.planned = {{0, 1000}, {1, 2000}, {2, 1000}};
-  const auto whole = trained(cluster, lesson, planned);
+  const auto whole = trained(cluster, setup, planned);
   ASSERT_TRUE(whole.ok()) << whole.status().message();
   for (const int64_t step : {2, 0}) {
     TrainingRunOptions options = planned;
-    options.resume = checkpoint_before(step, cluster, lesson, planned);
+    options.resume = checkpoint_before(step, cluster, setup, planned);
     options.hub.planned = {{0, 3000}, {1, 1000}, {2, 1000}};
     options.return_timeout = std::chrono::minutes(1);
     EXPECT_EQ(learn::HubSession::workers_in(options.resume), options.workers);
     cluster.start(1);  // in the place of the one that was there
     ASSERT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
-    const auto rest = trained(cluster, lesson, options);
+    const auto rest = trained(cluster, setup, options);
     ASSERT_TRUE(rest.ok()) << rest.status().message();
     EXPECT_EQ(rest->workers, 3u);
     EXPECT_EQ(rest->hash, whole->hash) << step;
@@ -217,11 +219,11 @@ TEST(Training, WaitsForTheWorkersOfItsCheckpoint) {
 
 // And a worker that is lost costs the steps since the last checkpoint, and no bit, with any codec.
 TEST(Training, RepeatsWhatALostWorkerHadCarriedAlong) {
-  const Lesson lesson = make_lesson(learn::CodecKind::kOneBit);
+  const TrainingSetup setup = make_setup(learn::CodecKind::kOneBit);
   Cluster cluster(3);
   TrainingRunOptions options = options_for(3);
   options.hub.fixed_shares = true;
-  const auto whole = trained(cluster, lesson, options);
+  const auto whole = trained(cluster, setup, options);
   ASSERT_TRUE(whole.ok()) << whole.status().message();
   options.save_every = 2;
   options.return_timeout = std::chrono::minutes(1);
@@ -234,7 +236,7 @@ TEST(Training, RepeatsWhatALostWorkerHadCarriedAlong) {
   for (const bool repeats : {true, false}) {
     is_lost = false;
     options.repeats = repeats;
-    const auto run = trained(cluster, lesson, options);
+    const auto run = trained(cluster, setup, options);
     ASSERT_TRUE(run.ok()) << run.status().message();
     EXPECT_EQ(run->lost.size(), 1u);
     EXPECT_EQ(run->first_step + std::ssize(run->losses), kSteps);
@@ -250,51 +252,51 @@ TEST(Training, RefusesACheckpointOfAnotherRun) {
   Cluster cluster(1);
   TrainingRunOptions options = options_for(1);
   options.resume = {{"hub.steps", Tensor::of<int64_t>({}, {2})}};
-  EXPECT_EQ(trained(cluster, make_lesson(), options).status().code(), Code::kCorrupt);
+  EXPECT_EQ(trained(cluster, make_setup(), options).status().code(), Code::kCorrupt);
   TrainingRunOptions saving = options_for(1);
   saving.save_every = 1;
   saving.on_checkpoint = [&](const learn::HubSession::State& state) {
     options.resume = state;
     return Status();
   };
-  ASSERT_TRUE(trained(cluster, make_lesson(), saving).ok());
+  ASSERT_TRUE(trained(cluster, make_setup(), saving).ok());
   for (const Tensor& plan :
        {Tensor::of<int64_t>({1}, {5}), Tensor::of<int64_t>({1, 2}, {0, 0}),
         Tensor::of<int64_t>({1, 2}, {-1, 5}), Tensor::of<float>({1, 2}, {0, 5})}) {
     options.resume["hub.plan"] = plan;
-    EXPECT_EQ(trained(cluster, make_lesson(), options).status().code(), Code::kCorrupt);
+    EXPECT_EQ(trained(cluster, make_setup(), options).status().code(), Code::kCorrupt);
   }
 }
 
 // B19: a step is limited, kept as bfloat16 and frozen on workers as on one device.
 TEST(Training, LearnsWithinMemoryAndWithFrozenWeights) {
-  Lesson plain = make_lesson(), lesson = make_lesson();
-  lesson.trainer.bf16 = true;
-  lesson.trainer.memory_bytes = 1 << 20;
-  lesson.trainer.step.frozen = [](std::string_view name) { return name == "fc1.weight"; };
+  TrainingSetup plain = make_setup(), setup = make_setup();
+  setup.trainer.bf16 = true;
+  setup.trainer.memory_bytes = 1 << 20;
+  setup.trainer.step.frozen = [](std::string_view name) { return name == "fc1.weight"; };
   Cluster cluster(2);
-  const auto run = trained(cluster, lesson, options_for(2));
+  const auto run = trained(cluster, setup, options_for(2));
   ASSERT_TRUE(run.ok()) << run.status().message();
-  EXPECT_EQ(run->hash, hash_alone(lesson));
+  EXPECT_EQ(run->hash, hash_alone(setup));
   EXPECT_NE(run->hash, hash_alone(plain));
   EXPECT_FALSE(run->learned.contains("fc1.weight"));
-  lesson.trainer.memory_bytes = 100;
-  EXPECT_FALSE(trained(cluster, lesson, options_for(2)).ok());
+  setup.trainer.memory_bytes = 100;
+  EXPECT_FALSE(trained(cluster, setup, options_for(2)).ok());
 }
 
 TEST(Training, FailsWhereNobodyCanLearn) {
   Cluster cluster(2);
-  Lesson lesson = make_lesson();
-  lesson.exchange.codec.kind = learn::CodecKind::kQsgd;
-  lesson.exchange.codec.qsgd_bits = 99;
-  EXPECT_EQ(trained(cluster, lesson, options_for(2)).status().code(), Code::kInvalidArgument);
-  EXPECT_TRUE(trained(cluster, make_lesson(), options_for(2)).ok()) << "the workers are there";
+  TrainingSetup setup = make_setup();
+  setup.exchange.codec.kind = learn::CodecKind::kQsgd;
+  setup.exchange.codec.qsgd_bits = 99;
+  EXPECT_EQ(trained(cluster, setup, options_for(2)).status().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(trained(cluster, make_setup(), options_for(2)).ok()) << "the workers are there";
 }
 
 TEST(Training, LearnsByEveryCodec) {
   Cluster cluster(2);
   for (const learn::CodecKind kind : learn::all_codecs()) {
-    const auto run = trained(cluster, make_lesson(kind), options_for(2));
+    const auto run = trained(cluster, make_setup(kind), options_for(2));
     ASSERT_TRUE(run.ok()) << name_of(kind) << ": " << run.status().message();
     EXPECT_EQ(run->differing, 0) << name_of(kind);
   }
@@ -302,15 +304,23 @@ TEST(Training, LearnsByEveryCodec) {
 
 class TrainingWorker : public testing::Test {
  protected:
-  static message::Message train(uint64_t run, const EncodedLesson& lesson) {
+  static message::Message train(uint64_t run, const EncodedSetup& setup) {
     message::Message message;
-    message.mutable_train()->set_run(run);
-    message.mutable_train()->set_lesson_bytes(lesson.message.size());
+    message.mutable_begin_task()->set_task(run);
+    message.mutable_begin_task()->set_name(kTrainingTask);
+    message.mutable_begin_task()->set_header(setup.header());
     return message;
   }
-  static std::string payload_of(const EncodedLesson& lesson) {
+  static message::Message examples_of(uint64_t run) {
+    message::TrainingHeader header;
+    header.mutable_examples();
+    message::Message message = order_of(run);
+    message.mutable_task_message()->set_header(header.SerializeAsString());
+    return message;
+  }
+  static std::string payload_of(const EncodedSetup& setup) {
     std::string payload;
-    for (const net::Bytes piece : lesson.pieces()) {
+    for (const net::Bytes piece : setup.pieces()) {
       payload.append(reinterpret_cast<const char*>(piece.data()), piece.size());
     }
     return payload;
@@ -321,47 +331,51 @@ class TrainingWorker : public testing::Test {
   }
   static message::Message order_of(uint64_t run) {
     message::Message message;
-    message.mutable_train_order()->set_run(run);
+    message.mutable_task_message()->set_task(run);
     return message;
   }
 
   Cluster cluster_{1};
-  EncodedLesson lesson_ = *encode_lesson(make_lesson());
+  EncodedSetup setup_ = *encode_setup(make_setup());
 };
 
 TEST_F(TrainingWorker, TakesRunsOfCoordinatorsOnly) {
   Visitor worker(cluster_.network(), address_of(0), "other", net::Role::kWorker);
   Visitor client(cluster_.network(), address_of(0), "phone", net::Role::kClient);
   for (Visitor* visitor : {&worker, &client}) {
-    EXPECT_TRUE(visitor->ask(train(1, lesson_), payload_of(lesson_)).has_failed());
+    EXPECT_TRUE(visitor->ask(train(1, setup_), payload_of(setup_)).has_failed());
     EXPECT_TRUE(visitor->ask(order_of(1), text_of(learn::GoodbyeMessage{})).has_failed());
-    message::Message examples;
-    examples.mutable_examples()->set_run(1);
-    EXPECT_TRUE(visitor->ask(examples, "x").has_failed());
+    EXPECT_TRUE(visitor->ask(examples_of(1), "x").has_failed());
   }
 }
 
-TEST_F(TrainingWorker, RefusesLessonsThatAreNone) {
+TEST_F(TrainingWorker, RefusesSetupsThatAreNone) {
   Visitor visitor(cluster_.network(), address_of(0), "bad", net::Role::kCoordinator);
-  const std::string payload = payload_of(lesson_);
+  const std::string payload = payload_of(setup_);
   const auto expect_refused = [&](const message::Message& message, const std::string& bytes) {
     const message::Message reply = visitor.ask(message, bytes);
     ASSERT_TRUE(reply.has_failed());
-    EXPECT_EQ(reply.failed().run(), 3u);
+    EXPECT_EQ(reply.failed().task(), 3u);
   };
-  expect_refused(train(3, lesson_), payload.substr(0, payload.size() - 1));
-  expect_refused(train(3, lesson_), payload + "x");
-  expect_refused(train(3, lesson_), "");
-  message::Message longer = train(3, lesson_);
-  longer.mutable_train()->set_lesson_bytes(uint64_t{1} << 40);
+  expect_refused(train(3, setup_), payload.substr(0, payload.size() - 1));
+  expect_refused(train(3, setup_), payload + "x");
+  expect_refused(train(3, setup_), "");
+  message::Message longer = train(3, setup_);
+  message::TrainingHeader header;
+  header.mutable_begin()->set_setup_bytes(uint64_t{1} << 40);
+  longer.mutable_begin_task()->set_header(header.SerializeAsString());
   expect_refused(longer, payload);
-  message::Lesson message;
-  ASSERT_TRUE(message.ParseFromString(lesson_.message));
-  EncodedLesson other = lesson_;
+  longer.mutable_begin_task()->set_header("");
+  expect_refused(longer, payload);
+  longer.mutable_begin_task()->set_name("learn");
+  expect_refused(longer, payload);
+  message::TrainingSetup message;
+  ASSERT_TRUE(message.ParseFromString(setup_.message));
+  EncodedSetup other = setup_;
   message.mutable_codec()->set_kind(77);
   other.message = message.SerializeAsString();
   expect_refused(train(3, other), payload_of(other));
-  EXPECT_TRUE(visitor.ask(train(4, lesson_), payload).has_taught());
+  EXPECT_TRUE(visitor.ask(train(4, setup_), payload).has_task_ready());
 }
 
 TEST_F(TrainingWorker, EndsARunWhoseHubBreaksTheProtocol) {
@@ -372,30 +386,46 @@ TEST_F(TrainingWorker, EndsARunWhoseHubBreaksTheProtocol) {
   Visitor visitor(cluster_.network(), address_of(0), "bad", net::Role::kCoordinator);
   uint64_t run = 0;
   for (const auto& [what, payload] : hostile) {
-    ASSERT_TRUE(visitor.ask(train(++run, lesson_), payload_of(lesson_)).has_taught()) << what;
+    ASSERT_TRUE(visitor.ask(train(++run, setup_), payload_of(setup_)).has_task_ready()) << what;
     const message::Message reply = visitor.ask(order_of(run), payload);
-    EXPECT_TRUE(reply.has_failed() && reply.failed().run() == run) << what;
+    EXPECT_TRUE(reply.has_failed() && reply.failed().task() == run) << what;
   }
   EXPECT_TRUE(visitor.ask(order_of(99), text_of(learn::GoodbyeMessage{})).has_failed());
-  const auto honest = trained(cluster_, make_lesson(), options_for(1));
+  const auto honest = trained(cluster_, make_setup(), options_for(1));
   EXPECT_TRUE(honest.ok()) << honest.status().message();
+}
+
+// They would wait in memory that nobody counts.
+TEST_F(TrainingWorker, CutsOffWhoSendsLongHeaders) {
+  const std::string header(kMostHeaderBytes + 1, 'x');
+  for (const bool begins : {true, false}) {
+    Visitor visitor(cluster_.network(), address_of(0), "bad", net::Role::kCoordinator);
+    message::Message message = train(1, setup_);
+    if (begins) {
+      message.mutable_begin_task()->set_header(header);
+    } else {
+      ASSERT_TRUE(visitor.ask(message, payload_of(setup_)).has_task_ready());
+      message.mutable_task_message()->set_task(1);
+      message.mutable_task_message()->set_header(header);
+    }
+    EXPECT_TRUE(visitor.ask(message, "x").has_failed());
+    EXPECT_EQ(visitor.hear().kind_case(), message::Message::KIND_NOT_SET) << "disconnected";
+  }
 }
 
 // Examples that never came, or are too short, are found out when they are needed.
 TEST_F(TrainingWorker, EndsARunWithoutItsExamples) {
   const auto device = make_reference_device();
-  const Lesson lesson = make_lesson();
-  auto trainer = train::Trainer::create(*device, lesson.network, lesson.trainer);
+  const TrainingSetup setup = make_setup();
+  auto trainer = train::Trainer::create(*device, setup.network, setup.trainer);
   ASSERT_TRUE(trainer.ok());
   Visitor visitor(cluster_.network(), address_of(0), "bad", net::Role::kCoordinator);
   for (const bool sends_some : {false, true}) {
     const uint64_t run = sends_some ? 2 : 1;
-    ASSERT_TRUE(visitor.ask(train(run, lesson_), payload_of(lesson_)).has_taught());
+    ASSERT_TRUE(visitor.ask(train(run, setup_), payload_of(setup_)).has_task_ready());
     const std::string state = text_of(learn::StateMessage{0, trainer->state()});
-    ASSERT_TRUE(visitor.ask(order_of(run), state).has_train_report());
-    message::Message examples;
-    examples.mutable_examples()->set_run(run);
-    if (sends_some) visitor.say(examples, "short");
+    ASSERT_TRUE(visitor.ask(order_of(run), state).has_task_message());
+    if (sends_some) visitor.say(examples_of(run), "short");
     EXPECT_TRUE(visitor.ask(order_of(run), text_of(learn::AssignMessage{0, 0, 1})).has_failed());
   }
 }

@@ -19,7 +19,7 @@
 namespace shoal::concurrent {
 namespace {
 
-// Of the kinds and densities of hadidi 10.6, in turns.
+// Of the kinds and densities of [Hadidi 2021, 5.2], in turns.
 Dag random_dag(uint64_t seed, size_t vertices) {
   const Generator generators[] = {ErdosRenyi{0.1},
                                   BarabasiAlbert{2},
@@ -154,7 +154,7 @@ double spearman(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 // Over 500 DAGs on 8 units; to send what a vertex makes takes a quarter of the time to compute it,
-// and as long as that. hadidi 10.7 asks for 0.7 of CS, in which Lambda counts most, and is less
+// and as long as that. The bar was 0.7 of CS, in which Lambda counts most, and is less
 // where the path is longer.
 TEST(ConcurrentNetwork, ScoreRanksNearlyAsSchedulesDo) {
   struct Case {

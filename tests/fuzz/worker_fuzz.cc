@@ -10,14 +10,16 @@
 #include "fuzz_cluster.h"
 #include "messages.pb.h"
 #include "no_idle_priority.h"
+#include "shoal/cluster/data_parallel/training_setup.h"
+#include "shoal/cluster/data_parallel/training_task.h"
 #include "shoal/cluster/messages/message_io.h"
 #include "shoal/cluster/net/channel/loopback.h"
-#include "shoal/cluster/worker/lesson.h"
 #include "shoal/cluster/worker/worker.h"
 #include "shoal/engine/cpu/cpu.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/train/distributed/run/hub_messages.h"
 #include "step_mutator.h"
+#include "training.pb.h"
 #include "unhurried.h"
 
 namespace {
@@ -97,7 +99,7 @@ class Member {
   static plan::Piece piece(FuzzBytes& input);
   static void compose_training(FuzzBytes& input, uint64_t run, message::Message& message,
                                std::string& payload);
-  static EncodedLesson lesson(FuzzBytes& input);
+  static EncodedSetup setup(FuzzBytes& input);
   static std::string order(FuzzBytes& input);
 
   std::unique_ptr<net::Transport> transport_;
@@ -122,7 +124,7 @@ void Member::say_something(FuzzBytes& input) {
   if (sent.code() == Code::kDeadline) fail("the worker does not read");
   // Pieces can follow when the plan has been started: the answer to each message is waited for.
   const bool waits =
-      message.has_deploy() || message.has_train() || (message.has_start() && !input.one_in(4));
+      message.has_deploy() || message.has_begin_task() || (message.has_start() && !input.one_in(4));
   if (waits) static_cast<void>(channel_->receive(net::after(1s)));
   measures_ |= message.has_measure();
   // What it answers is read, so that it does not wait for this member.
@@ -180,17 +182,17 @@ message::Assignment Member::assignment(FuzzBytes& input) {
 }
 
 // A network of one layer, four inputs and two classes, for micro-batches of one sample.
-EncodedLesson Member::lesson(FuzzBytes& input) {
-  Lesson lesson;
-  const ValueId x = lesson.network.add_input("x", {DType::kF32, {1, 4}});
+EncodedSetup Member::setup(FuzzBytes& input) {
+  TrainingSetup setup;
+  const ValueId x = setup.network.add_input("x", {DType::kF32, {1, 4}});
   const int64_t classes = input.one_in(4) ? 512 : 2;  // whose weights are no part of the message
-  const ValueId w = lesson.network.add_constant("w", Tensor({DType::kF32, {4, classes}}));
-  lesson.network.mark_output(*lesson.network.add(ops::mat_mul, {x, w}));
-  lesson.exchange.levels = input.below(3);
+  const ValueId w = setup.network.add_constant("w", Tensor({DType::kF32, {4, classes}}));
+  setup.network.mark_output(*setup.network.add(ops::mat_mul, {x, w}));
+  setup.exchange.levels = input.below(3);
   const auto codecs = learn::all_codecs();
-  lesson.exchange.codec.kind =
+  setup.exchange.codec.kind =
       codecs[static_cast<size_t>(input.below(static_cast<int>(codecs.size())))];
-  return *encode_lesson(lesson);
+  return *encode_setup(setup);
 }
 
 std::string Member::order(FuzzBytes& input) {
@@ -221,23 +223,27 @@ void Member::compose_training(FuzzBytes& input, uint64_t run, message::Message& 
                               std::string& payload) {
   switch (input.below(4)) {
     case 0: {
-      const EncodedLesson its = lesson(input);
-      message.mutable_train()->set_run(run);
-      message.mutable_train()->set_lesson_bytes(its.message.size());
-      message.mutable_train()->set_own_data(input.one_in(8));  // which it has not
+      const EncodedSetup its = setup(input);
+      message::BeginTask& begin = *message.mutable_begin_task();
+      begin.set_task(run);
+      begin.set_name(input.one_in(8) ? "federated" : kTrainingTask);  // the former it has not
+      begin.set_header(its.header());
       for (const net::Bytes piece : its.pieces()) {
         payload.append(reinterpret_cast<const char*>(piece.data()), piece.size());
       }
       return;
     }
-    case 1:
-      message.mutable_examples()->set_run(run);
-      message.mutable_examples()->set_step(input.below(3));
-      message.mutable_examples()->set_number(input.below(4));
+    case 1: {
+      message::TrainingHeader header;
+      header.mutable_examples()->set_step(input.below(3));
+      header.mutable_examples()->set_number(input.below(4));
+      message.mutable_task_message()->set_task(run);
+      message.mutable_task_message()->set_header(header.SerializeAsString());
       payload.assign(4 * sizeof(float) + sizeof(int64_t), '\0');
       return;
+    }
     default:
-      message.mutable_train_order()->set_run(run);
+      message.mutable_task_message()->set_task(run);
       payload = order(input);
   }
 }
@@ -391,8 +397,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FuzzBytes input(data, size);
   net::LoopbackNetwork network;
   const auto transport = network.transport("worker", unhurried(), net::Role::kWorker);
-  Worker worker({.name = "worker", .weight_bytes = kBudget, .peer_bytes = kBudget}, *device,
-                *transport);
+  Worker worker(
+      {.name = "worker", .weight_bytes = kBudget, .peer_bytes = kBudget, .tasks = training_tasks()},
+      *device, *transport);
   worker.serve(*transport->listen("worker"));
   Honest honest(network);
   std::vector<Member> members;

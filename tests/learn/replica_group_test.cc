@@ -1,5 +1,5 @@
 // Data-parallel training of whole networks on the CPU: the same bits on any number of workers.
-#include "shoal/train/distributed/exchange/replica_group.h"
+#include "replica_group.h"
 
 #include <gtest/gtest.h>
 
@@ -290,7 +290,8 @@ TEST_F(Groups, RefuseSharesThatAreNotTheStep) {
   }
 }
 
-// The preset takes as long for a step alone as was published (mao 2.6), whole or in micro-batches.
+// The preset takes as long for a step alone as was published [Mao 2017b], whole or in
+// micro-batches.
 TEST(PublishedTimes, AreThoseOfThePreset) {
   const plan::WorkerProfile phone = plan::find_device("nexus5x-mxnet")->profile();
   const std::map<std::string, double> published = {

@@ -302,7 +302,7 @@ TEST(Refinement, EndsWhereNoMoveLowersWhatIsExchanged) {
   }
 }
 
-// mao 1.8, M6: the share of non-zeros in blocks reaches that of the planted blocks.
+// M6 of docs/references.md: the share of non-zeros in blocks reaches that of the planted blocks.
 TEST(Clusters, RecoverPlantedBlocks) {
   for (size_t parts = 2; parts <= 4; ++parts) {
     SCOPED_TRACE(parts);
@@ -331,7 +331,7 @@ TEST(Clusters, RecoverPlantedBlocks) {
   }
 }
 
-// Twelve groups and two workers: plain k-means makes parts of 3755 and 341 (mao 1.3.4).
+// Twelve groups and two workers: plain k-means makes parts of 3755 and 341 [Mao 2017a].
 TEST(Clusters, AreEvenWhereThereAreMoreGroups) {
   Rng rng(4);
   const SparsePattern pattern = pattern_of(planted_weight(240, 240, 12, 0.5, 0, rng), 240);
@@ -352,7 +352,8 @@ TEST(Clusters, FollowUnevenSpeeds) {
   EXPECT_EQ(traffic.values, traffic.least);
 }
 
-// mao 1.8, M7: each of the hub's units saves a value, and nobody finishes after the slowest did.
+// M7 of docs/references.md: each of the hub's units saves a value, and nobody finishes after the
+// slowest did.
 TEST(Clusters, LetTheHubComputeOutliersInTime) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);

@@ -91,9 +91,9 @@ TEST(Stages, AreTheBestThereAre) {
   }
 }
 
-// Two-stream recognition with a temporal pyramid of 15 ranges (hadidi 7.2), half as wide: a frame
-// and the flow of ten of them go through three convolutions each, and their features with those of
-// frames before, for which copies stand, through three full layers.
+// Two-stream recognition with a temporal pyramid of 15 ranges [Hadidi 2021, 4.5], half as wide: a
+// frame and the flow of ten of them go through three convolutions each, and their features with
+// those of frames before, for which copies stand, through three full layers.
 std::string convolutions(const std::string& from, const std::string& name, int channels) {
   const std::string n = name;
   return "const " + n + "w1 f32[128," + std::to_string(channels) + ",5,5] = zeros\nconst " + n +
@@ -117,7 +117,7 @@ Graph two_stream_graph() {
   return *parse_text(text, ops::find);
 }
 
-TEST(Stream, OfTwoStreamRecognitionGrowsAsPredicted) {  // hadidi 7.8
+TEST(Stream, OfTwoStreamRecognitionGrowsAsPredicted) {  // [Hadidi 2021, 4.5]
   const Graph graph = two_stream_graph();
   double last = 0, last_latency = 0;
   for (const size_t workers : {5u, 8u, 10u, 12u}) {

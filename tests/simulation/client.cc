@@ -33,6 +33,7 @@ void Client::live() {
   }
   ready_ = false;
   deployments_.clear();
+  if (coordinator_) world_.report.replayed += coordinator_->tally().replayed;
   coordinator_.reset();
   transport_.reset();
   ended_ = true;
@@ -67,8 +68,9 @@ bool Client::connect() {
 bool Client::deploy() {
   const cluster::FailoverOptions options{
       .plan = cluster::one_turn([this](const cluster::Workers& set) -> Result<plan::Prediction> {
-        const auto made = world_.scene.plans.find(set);
-        if (made != world_.scene.plans.end()) return made->second;
+        const Scene::Plans& plans = upgraded_ ? world_.scene.next_plans : world_.scene.plans;
+        const auto made = plans.find(set);
+        if (made != plans.end()) return made->second;
         return Status(Code::kUnavailable, "no worker is left");
       }),
       .standby = options_.standby,
@@ -91,7 +93,6 @@ bool Client::deploy() {
 void Client::ask(milliseconds timeout, bool is_last) {
   if (!ready_ || dead_) return;
   ++under_way_;
-  ++world_.report.requests;
   detach(spawn(machine_, [this, timeout, is_last, deployment = draw(deployments_.size())] {
     run_request(deployment, timeout, is_last);
     --under_way_;
@@ -105,6 +106,17 @@ void Client::run_request(size_t deployment, milliseconds timeout, bool is_last) 
       std::span(&world_.scene.inputs[asked.input], 1), asked.outputs, timeout);
   if (timeout >= kEnough && world_.must_answer()) asked.has_to_answer = true;
   judge(status, asked);
+}
+
+void Client::upgrade() {
+  if (!ready_ || dead_) return;
+  ++under_way_;
+  detach(spawn(machine_, [this] {
+    upgraded_ = true;
+    for (const auto& deployment : deployments_) deployment->replan();
+    --under_way_;
+    wake(this, INT32_MAX);
+  }));
 }
 
 void Client::measure(milliseconds timeout) {
@@ -142,7 +154,7 @@ void Client::judge(const Status& status, const Asked& asked) {
   }
   if (status.ok()) {
     ++world_.report.answered;
-    if (world_.scene.is_answer(asked.input, asked.outputs)) return;
+    if (world_.scene.is_answer(asked.input, asked.outputs, upgraded_)) return;
     violate(world_.report, who + " got a wrong answer");
   }
   ++world_.report.failed;

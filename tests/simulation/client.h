@@ -30,6 +30,8 @@ class Client {
   void ask(std::chrono::milliseconds timeout, bool is_last = false);
   // Deploys a plan that measures, and measures a request.
   void measure(std::chrono::milliseconds timeout);
+  // Has plans made again, of the next version of the model. Answers may be of either from now on.
+  void upgrade();
   void end();  // when nothing is under way any more
   void kill();
   // Another coordinator has a later epoch: its requests may fail from now on.
@@ -68,7 +70,8 @@ class Client {
   std::unique_ptr<cluster::Coordinator> coordinator_;
   std::vector<std::unique_ptr<cluster::FailoverDeployment>> deployments_;
   int under_way_ = 0;
-  bool ready_ = false, over_ = false, ended_ = false, dead_ = false, fenced_ = false;
+  bool ready_ = false, over_ = false, ended_ = false, dead_ = false, fenced_ = false,
+       upgraded_ = false;
 };
 
 }  // namespace shoal::simulation

@@ -137,6 +137,12 @@ void History::draw_requests() {
   };
   for (uint64_t i = 1 + draw(8); i > 0; --i) soon([=, this] { any_client().ask(timeout()); });
   if (one_in(3)) soon([=, this] { any_client().measure(timeout()); });
+  if (one_in(4)) {
+    soon([this] {
+      tell("the model is upgraded");
+      any_client().upgrade();
+    });
+  }
   if (!one_in(10)) return;
   soon([this] {
     tell("a hundred requests at once");

@@ -1,7 +1,9 @@
-// simulation [--seed N] [--count N] [--jobs N] [--first] [--twice] [--tell]
+// shoal-simulation [--seed N] [--count N] [--jobs N] [--first] [--twice] [--tell] [--json]
 //
 // Lives through histories of production code, each in a process of its own: a crash is a violation
-// of one history, and no history depends on another. Exit code 1 if one was violated.
+// of one history, and no history depends on another. Exit code 1 if one was violated. `shoal chaos
+// --sim` runs it with --json: lines of what has been counted so far, the last of all.
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,6 +18,7 @@
 #include <string_view>
 
 #include "history.h"
+#include "shoal/base/text/json.h"
 #include "shoal/base/threads/background_thread.h"
 #include "shoal/cluster/messages/running_hash.h"
 
@@ -27,12 +30,66 @@ struct Flags {
   bool first = false;  // end with the first violation
   bool twice = false;  // and compare
   bool tells = false;
+  bool json = false;
 };
 
+// What a job has counted, in memory that all share.
 struct Totals {
-  uint64_t histories = 0, violations = 0, requests = 0, answered = 0, failed = 0, switches = 0;
+  uint64_t histories = 0, violations = 0, answered = 0, failed = 0, replayed = 0, switches = 0;
   uint64_t bytes = 0;
+  int64_t first_bad_seed = -1;
+  char first_violation[sizeof(Report::violation)] = {};
+
+  Totals& operator+=(const Totals& other);
+  uint64_t requests() const { return answered + failed; }
+  void note(uint64_t seed, const Report& report);
+  void print_json() const;
 };
+
+Totals& Totals::operator+=(const Totals& other) {
+  histories += other.histories;
+  violations += other.violations;
+  answered += other.answered;
+  failed += other.failed;
+  replayed += other.replayed;
+  switches += other.switches;
+  bytes += other.bytes;
+  const bool is_first = first_bad_seed < 0 || other.first_bad_seed < first_bad_seed;
+  if (other.first_bad_seed >= 0 && is_first) {
+    first_bad_seed = other.first_bad_seed;
+    std::memcpy(first_violation, other.first_violation, sizeof(first_violation));
+  }
+  return *this;
+}
+
+// Of a history that has ended.
+void Totals::note(uint64_t seed, const Report& report) {
+  ++histories;
+  answered += report.answered;
+  failed += report.failed;
+  replayed += report.replayed;
+  switches += report.switches;
+  bytes += report.bytes;
+  if (report.violation[0] == 0) return;
+  if (++violations > 1) return;
+  std::memcpy(first_violation, report.violation, sizeof(first_violation));
+  first_bad_seed = static_cast<int64_t>(seed);
+}
+
+void Totals::print_json() const {
+  // Below its first line, a violation tells where each thread is.
+  const std::string_view violation(first_violation);
+  const Json line = {{"histories", histories},
+                     {"violations", violations},
+                     {"first_bad_seed", first_bad_seed},
+                     {"first_violation", violation.substr(0, violation.find('\n'))},
+                     {"requests", requests()},
+                     {"answered", answered},
+                     {"failed", failed},
+                     {"replayed", replayed}};
+  std::printf("%s\n", line.dump().c_str());
+  std::fflush(stdout);
+}
 
 template <class T>
 T* shared_memory(size_t count) {
@@ -79,19 +136,24 @@ class Run {
       }
       children.push_back(child);
     }
-    for (pid_t child : children) ::waitpid(child, nullptr, 0);
-    Totals sum;
-    for (uint64_t job = 0; job < flags_.jobs; ++job) {
-      sum.histories += totals[job].histories;
-      sum.violations += totals[job].violations;
-      sum.requests += totals[job].requests;
-      sum.answered += totals[job].answered;
-      sum.failed += totals[job].failed;
-      sum.switches += totals[job].switches;
-      sum.bytes += totals[job].bytes;
+    const auto sum = [&] {
+      Totals all;
+      for (uint64_t job = 0; job < flags_.jobs; ++job) all += totals[job];
+      return all;
+    };
+    for (pid_t child : children) {
+      // This process waits in real time: clocks and sleep are those of a simulation.
+      constexpr int kTellMs = 200;
+      while (flags_.json && ::waitpid(child, nullptr, WNOHANG) == 0) {
+        sum().print_json();
+        ::poll(nullptr, 0, kTellMs);
+      }
+      if (!flags_.json) ::waitpid(child, nullptr, 0);
     }
-    return sum;
+    return sum();
   }
+
+  const Flags& flags() const { return flags_; }
 
  private:
   void run_some(uint64_t job, Totals& totals) const {
@@ -106,16 +168,12 @@ class Run {
         if (report->hash != hash)
           std::strcpy(report->violation, "it was another the second time\n");
       }
-      ++totals.histories;
-      totals.requests += report->requests;
-      totals.answered += report->answered;
-      totals.failed += report->failed;
-      totals.switches += report->switches;
-      totals.bytes += report->bytes;
+      totals.note(seed, *report);
       if (report->violation[0] == 0) continue;
-      ++totals.violations;
-      std::printf("seed %llu: %s", static_cast<unsigned long long>(seed), report->violation);
-      std::fflush(stdout);
+      if (!flags_.json) {
+        std::printf("seed %llu: %s", static_cast<unsigned long long>(seed), report->violation);
+        std::fflush(stdout);
+      }
       if (flags_.first) break;
     }
     std::filesystem::remove_all(folder);
@@ -151,6 +209,8 @@ Flags read_flags(int argc, char** argv) {
       flags.twice = true;
     } else if (flag == "--tell") {
       flags.tells = true;
+    } else if (flag == "--json") {
+      flags.json = true;
     } else {
       uint64_t* const number = flag == "--seed"    ? &flags.seed
                                : flag == "--count" ? &flags.count
@@ -158,7 +218,9 @@ Flags read_flags(int argc, char** argv) {
                                                    : nullptr;
       if (number == nullptr || i + 1 == argc) {
         std::printf(
-            "usage: simulation [--seed N] [--count N] [--jobs N] [--first] [--twice] [--tell]\n");
+            "usage: shoal-simulation [--seed N] [--count N] [--jobs N] [--first] [--twice] "
+            "[--tell] "
+            "[--json]\n");
         std::exit(2);
       }
       *number = std::strtoull(argv[++i], nullptr, 10);
@@ -175,6 +237,11 @@ int main(int argc, char** argv) {
   __libc_single_threaded = 0;  // the C library does not know of the threads that there are
   Run run(read_flags(argc, argv));
   const Totals totals = run.run_all();
+  const int exit_code = totals.violations > 0 ? 1 : 0;
+  if (run.flags().json) {
+    totals.print_json();
+    return exit_code;
+  }
   using Number = unsigned long long;
   const auto each = [&](uint64_t sum) {
     return Number{sum / std::max<uint64_t>(1, totals.histories)};
@@ -182,8 +249,8 @@ int main(int argc, char** argv) {
   std::printf(
       "%llu histories, %llu violations; %llu requests, %llu answered, %llu failed; "
       "%llu switches and %llu kB of memory each\n",
-      Number{totals.histories}, Number{totals.violations}, Number{totals.requests},
+      Number{totals.histories}, Number{totals.violations}, Number{totals.requests()},
       Number{totals.answered}, Number{totals.failed}, each(totals.switches),
       each(totals.bytes / 1024));
-  return totals.violations > 0 ? 1 : 0;
+  return exit_code;
 }

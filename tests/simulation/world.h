@@ -13,10 +13,10 @@ namespace shoal::simulation {
 // The outcome of a history, in memory that it shares with the process that began it.
 struct Report {
   uint64_t hash = 0, switches = 0;
-  uint64_t requests = 0, answered = 0, failed = 0;
-  uint64_t bytes = 0;         // of memory
-  Nanos lasted = 0;           // in virtual time
-  char violation[8192] = {};  // empty: none
+  uint64_t answered = 0, failed = 0, replayed = 0;  // requests
+  uint64_t bytes = 0;                               // of memory
+  Nanos lasted = 0;                                 // in virtual time
+  char violation[8192] = {};                        // empty: none
 };
 
 struct World {

@@ -9,14 +9,15 @@
 #include "../facts.h"
 #include "../model.h"
 #include "apps/commands/plans/cluster_file.h"
+#include "chaos_page.h"
 #include "chaos_train.h"
 #include "shoal/base/files/atomic_file.h"
+#include "shoal/base/machine/machine.h"
 #include "shoal/base/machine/malloc_arenas.h"
 #include "shoal/base/processes/process.h"
 #include "shoal/base/terminal/progress_bar.h"
-#include "shoal/cluster/chaos/processes/chaos_page.h"
 #include "shoal/cluster/chaos/processes/chaos_workers.h"
-#include "shoal/cluster/chaos/simulated/sim_history.h"
+#include "shoal/cluster/chaos/processes/histories.h"
 #include "shoal/engine/cpu/cpu.h"
 
 namespace shoal::cli {
@@ -68,8 +69,11 @@ class ChaosView {
 
 Outcome simulate(const chaos::ChaosSettings& settings, bool json) {
   ProgressBar bar("histories", settings.histories);
-  const chaos::Campaign campaign = chaos::live_through(settings.run.seed, settings.histories,
-                                                       [&](uint64_t done) { bar.at(done); });
+  SHOAL_OR_EXIT(const chaos::Campaign campaign, Exit::kResources,
+                chaos::live_through({.seed = settings.run.seed,
+                                     .histories = settings.histories,
+                                     .jobs = usable_cores().size(),
+                                     .at = [&](uint64_t done) { bar.at(done); }}));
   bar.end();
   print_facts(facts_of(campaign), json);
   return outcome_of(campaign.verdict());
@@ -114,7 +118,7 @@ Outcome run_on_processes(const chaos::ChaosSettings& settings, bool json) {
   print_found(json, report);
   if (!settings.html.empty()) {
     const Status written =
-        write_file(settings.html, chaos::chaos_page(settings.model + " under faults", report));
+        write_file(settings.html, chaos_page(settings.model + " under faults", report));
     if (!written.ok()) return fail(Exit::kResources, written);
   }
   const std::string late = predicted_ms > 0 ? note_lateness(report, predicted_ms) : "";
@@ -164,7 +168,7 @@ void add_chaos(Command& app, Action& action) {
   command.add(fault_settings(settings));
   command.add(request_settings(settings));
   command.add_flag("--json", flags.json, "Print one JSON object");
-  command.add_option("--html", settings.html,
+  command.add_option("--html,--report", settings.html,
                      "Write a page about the faults and what became of requests");
 }
 

@@ -13,19 +13,19 @@
 namespace shoal::cli {
 namespace {
 
-Result<cluster::Lesson> lesson_of(const chaos::ChaosSettings& settings) {
+Result<cluster::TrainingSetup> setup_of(const chaos::ChaosSettings& settings) {
   SHOAL_ASSIGN(const Model model, open_model(settings.model, {.seed = settings.run.seed}));
   SHOAL_ASSIGN(LoadedGraph network, fit::load_for_batch(model, chaos::kMicroBatch));
-  return chaos::chaos_lesson(std::move(network.graph), *learn::find_codec(settings.codec),
-                             settings.run.seed);
+  return chaos::chaos_setup(std::move(network.graph), *learn::find_codec(settings.codec),
+                            settings.run.seed);
 }
 
 }  // namespace
 
 Outcome train_on_processes(const chaos::ChaosSettings& settings, bool json) {
   use_one_malloc_arena();
-  SHOAL_OR_EXIT(const cluster::Lesson lesson, Exit::kModel, lesson_of(settings));
-  SHOAL_OR_EXIT(const auto source, Exit::kModel, chaos::synthetic_examples(lesson));
+  SHOAL_OR_EXIT(const cluster::TrainingSetup setup, Exit::kModel, setup_of(settings));
+  SHOAL_OR_EXIT(const auto source, Exit::kModel, chaos::synthetic_examples(setup));
   const auto device = make_cpu_device({.threads = 1});
   const size_t kills = settings.run.faults.kills;
   ProgressBar bar("kills", kills);
@@ -35,7 +35,7 @@ Outcome train_on_processes(const chaos::ChaosSettings& settings, bool json) {
                                          .seed = settings.run.seed,
                                          .on_kill = [&](size_t done, int64_t) { bar.at(done); }};
   SHOAL_OR_EXIT(const auto report, Doing::kTrain,
-                chaos::run_train_chaos(options, *device, lesson, source));
+                chaos::run_train_chaos(options, *device, setup, source));
   bar.end();
   print_facts(facts_of(report), json);
   return outcome_of(report.verdict(settings.codec == "f32"));

@@ -8,7 +8,9 @@
 #include "../model.h"
 #include "emulation_flags.h"
 #include "shoal/base/files/user_folders.h"
+#include "shoal/base/processes/parts.h"
 #include "shoal/base/terminal/progress_bar.h"
+#include "shoal/cluster/data_parallel/training_task.h"
 #include "shoal/cluster/device/board.h"
 #include "shoal/model/passes/passes.h"
 #ifdef SHOAL_MPI
@@ -41,7 +43,8 @@ void say_left_out(const Status& why) {
 
 Access open_board(std::string_view names, cluster::ConnectionOptions options) {
   SHOAL_ASSIGN(cluster::Board board,
-               cluster::start_board(names, {.cpu = {.tune = Tune::kFast, .remember = true}}));
+               cluster::start_board(names, {.cpu = {.tune = Tune::kFast, .remember = true}},
+                                    cluster::training_tasks()));
   SHOAL_ASSIGN(auto connection, cluster::connect_board(std::move(board), std::move(options)));
   return std::make_unique<ClusterAccess>(std::move(connection));
 }
@@ -59,7 +62,7 @@ Access open_ranks(const std::string& device, cluster::ConnectionOptions options)
 }
 #else
 Access open_ranks(const std::string&, const cluster::ConnectionOptions&) {
-  return Status(Code::kUnsupported, "this shoal was built without MPI (cmake -DSHOAL_MPI=ON)");
+  return part_missing(Part::kMpi, "this shoal was built without MPI");
 }
 #endif
 

@@ -34,7 +34,6 @@ Outcome show() {
 
 void add_demo(Command& app, Action& action) {
   Command* command = app.add_subcommand("demo", "What 'shoal emulate' shows without a command");
-  command->group("");  // of no use outside of it
   command->callback([&action] { action = show; });
 }
 

@@ -7,7 +7,7 @@
 #include "../cluster_flags.h"
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/temporary_folder.h"
-#include "shoal/base/processes/process_stop.h"
+#include "shoal/base/processes/process.h"
 #include "shoal/base/processes/stop_signals.h"
 #include "shoal/cluster/emulate/machines/dilation.h"
 #include "shoal/cluster/emulate/machines/emulation_settings.h"
@@ -25,9 +25,10 @@ Examples:
   shoal emulate cluster.toml -- run model.onnx --input cat.jpg --cluster
   shoal emulate --workers 8 --device pi4 --dilate 20 -- bench zoo:resnet50 --cluster --json
   shoal emulate --link wifi-43.8 --real-deploy -- bench zoo:lenet5 --cluster --while-deploying zoo:vgg16
-Devices take the time of the real ones, links are as slow as theirs, all else is real: processes,
-certificates, bytes. What does not fit on this machine is done in slow motion (--dilate), and
-reported in the time of the world that is emulated.)";
+Devices take the time that their profiles say, links are as slow as theirs; processes, certificates
+and bytes are real. Weights, and examples of training, travel before links are slow, unless
+--real-deploy is given. What does not fit on this machine is done in slow motion (--dilate), and
+reported in the time of the emulated devices.)";
 
 struct Flags {
   ClusterFlags cluster;
@@ -99,7 +100,8 @@ void add_emulate(Command& app, Action& action) {
   command.add_setting("--dilate", flags.dilation, "Times as slow as the real ones; 0: as needed",
                       in_range(0.0, 1e6));
   command.add_flag("--real-deploy", flags.real_deploy,
-                   "Send weights over the emulated links, too, which may take minutes");
+                   "Send weights, and examples of training, over the emulated links, too: that may "
+                   "take minutes");
 }
 
 }  // namespace shoal::cli

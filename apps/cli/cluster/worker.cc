@@ -66,10 +66,11 @@ Result<emulate::WorkerServiceOptions> options_of(const Flags& flags) {
                                    : Announce::kIfReachable;
   all.log = log_line;
   if (!flags.quiet) all.log_of_peers = log_line;
-  if (flags.data.empty()) return all;
-  SHOAL_ASSIGN(std::shared_ptr<const Dataset> data,
-               open_dataset(flags.data, flags.format, Split::kTraining));
-  all.own_learning =
+  std::shared_ptr<const Dataset> data;  // null: it refuses to learn from its own
+  if (!flags.data.empty()) {
+    SHOAL_ASSIGN(data, open_dataset(flags.data, flags.format, Split::kTraining));
+  }
+  all.tasks[federated_cluster::kFederatedTask] =
       federated_cluster::learn_from(std::move(data), {.secret_only = flags.secure_only});
   return all;
 }
@@ -112,7 +113,7 @@ void add_worker(Command& app, Action& action) {
   format->needs(data);
   command
       .add_flag("--secure-only", flags.secure_only,
-                "Only in rounds with --secure-sum, in which no coordinator sees what was learned")
+                "Only in rounds with --secure-sum, in which an honest coordinator sees sums only")
       ->needs(data);
   Option* announce =
       command.add_flag("--announce", flags.announce,

@@ -68,7 +68,8 @@ void add_branch(Command& app, Action& action) {
        settings_of(flags.cluster, "worker", "How many (default: one for each branch)")) {
     workers.add(setting)->excludes(file);
   }
-  command.add_option("--out,-o", flags.train.options.out, "The ONNX file to write")->group("Files");
+  command.add_option("--out,--output,-o", flags.train.options.out, "The ONNX file to write")
+      ->group("Files");
 }
 
 }  // namespace shoal::cli

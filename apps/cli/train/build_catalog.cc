@@ -44,7 +44,7 @@ void add_catalog_build(Command& catalog, Action& action) {
       add_command(catalog, action, "build", "Make, measure and store the variants of a task",
                   kExamples, build_and_print);
   command.add_option("TASK", flags.task, "A file: the network, its data, the variants")->required();
-  command.add_option("--out,-o", flags.out, "The folder to write")->required();
+  command.add_option("--out,--output,-o", flags.out, "The folder to write")->required();
   command.add_option("--steps", flags.steps,
                      "A folder for what is made already (default: like --out, .steps)");
   command.add_flag("--json", flags.json, "Print one JSON object");

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   shoal exits resnet56.onnx --at auto:2 --data cifar10 --format cifar --flip --shift 4 -o multi.onnx
-  shoal exits lenet.onnx --at pool1,pool2 --data mnist --format idx --head pool -o multi.onnx
+  shoal exits lenet.onnx --at conv1.tanh.pool,conv2.tanh.pool --data mnist --format idx --head pool -o multi.onnx
   shoal exits model.onnx --data photos --format folder --joint 5 --joint-rate 0.005 -o multi.onnx
                                            then the whole network learns with its exits
   shoal exits model.onnx --data photos --format folder --precision 0.95 --stages folder -o multi.onnx
@@ -44,7 +44,7 @@ void add_exits(Command& app, Action& action) {
   command.add(under("Exits", exit_settings(flags)));
   command.add(under("Calibration", calibration_settings(flags)));
   const FlagGroup files(command, "Files");
-  files.add_option("--out,-o", flags.options.out, "The ONNX file to write")->required();
+  files.add_option("--out,--output,-o", flags.options.out, "The ONNX file to write")->required();
   files.add_option("--stages", flags.options.stages,
                    "A folder for the stages as files of their own");
 }

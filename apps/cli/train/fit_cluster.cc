@@ -3,7 +3,7 @@
 
 #include "../exit_codes.h"
 #include "learning.h"
-#include "shoal/report/pages/fit_cluster_page.h"
+#include "shoal/report/pages/search_page.h"
 #include "train_flags.h"
 
 namespace shoal::cli {
@@ -51,8 +51,9 @@ void add_fit_cluster(Command& app, Action& action) {
   flags.train.add_recipe_to(command);
   command.add(settings_of(flags));
   command.option("--workers")->required();
-  command.add_option("--out,-o", flags.options.out, "The ONNX file to write")->required();
-  command.add_option("--report", flags.train.report, "Write what was tried to this HTML file");
+  command.add_option("--out,--output,-o", flags.options.out, "The ONNX file to write")->required();
+  command.add_option("--report,--html", flags.train.report,
+                     "Write what was tried to this HTML file");
 }
 
 }  // namespace shoal::cli

@@ -57,8 +57,9 @@ void add_search(Command& app, Action& action) {
       kExamples, search_and_print);
   flags.train.add_recipe_to(command, TrainFlags::Source::kNoModel);
   command.add(under("Search", settings_of(flags)));
-  command.add_option("--out,-o", flags.options.out, "A folder for the networks")->required();
-  command.add_option("--report", flags.train.report,
+  command.add_option("--out,--output,-o", flags.options.out, "A folder for the networks")
+      ->required();
+  command.add_option("--report,--html", flags.train.report,
                      "Write the networks by time and accuracy to this HTML file");
 }
 

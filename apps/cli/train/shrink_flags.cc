@@ -12,13 +12,13 @@ void ShrinkFlags::add_to(Command& command) {
                         "So many widths that share their weights, from the network to the target; "
                         "--out is then a folder")
                     .in(2, 9));
-  files.add_option("--out,-o", train.options.out, "The ONNX file to write")->required();
+  files.add_option("--out,--output,-o", train.options.out, "The ONNX file to write")->required();
   files.add_flag("--resume", options.resume,
                  "Go on with a run that was interrupted, if there is one");
   files.add_option("--recipe", recipe, "Take what is not given here from this file, in TOML",
                    existing_file());
   files.add_option("--write-recipe", write_recipe, "Write what it takes to repeat the run");
-  files.add_option("--report", train.report,
+  files.add_option("--report,--html", train.report,
                    "Write networks, widths, the front and the sensitivity of layers to this HTML "
                    "file");
 }

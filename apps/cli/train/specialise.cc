@@ -57,7 +57,8 @@ void add_specialise(Command& app, Action& action) {
   const FlagGroup files(command, "Files");
   files.add_option("--cache", flags.options.cache,
                    "A folder for features (default: like --out, .features)");
-  files.add_option("--out,-o", flags.train.options.out, "The ONNX file to write")->required();
+  files.add_option("--out,--output,-o", flags.train.options.out, "The ONNX file to write")
+      ->required();
 }
 
 }  // namespace shoal::cli

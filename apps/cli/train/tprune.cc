@@ -62,7 +62,7 @@ void add_tprune(Command& app, Action& action) {
   command.add(settings_of(flags));
   command.option("--inputs")->required();
   const FlagGroup files(command, "Files");
-  files.add_option("--out,-o", flags.options.out, "The ONNX file to write")->required();
+  files.add_option("--out,--output,-o", flags.options.out, "The ONNX file to write")->required();
   files.add_option("--dense", flags.options.dense, "Write the dense control here");
   command.add_flag("--json", flags.json, "Print JSON");
 }

@@ -37,9 +37,11 @@ void TrainFlags::add_to(Command& command) {
   command.add(under("Loss", config::loss_settings(options)));
   command.add(under("Privacy", config::privacy_settings(options.privacy)));
   const FlagGroup files(command, "Files");
-  files.add_option("--out,-o", options.out, "The ONNX file to write; needed for one device alone");
+  files.add_option("--out,--output,-o", options.out,
+                   "The ONNX file to write; needed for one device alone");
   files.add(config::checkpoint_settings(options));
-  files.add_option("--report", report, "Write curves, confusions and mistakes to this HTML file");
+  files.add_option("--report,--html", report,
+                   "Write curves, confusions and mistakes to this HTML file");
 }
 
 Status TrainFlags::check() const {

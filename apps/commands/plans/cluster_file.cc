@@ -158,8 +158,11 @@ Result<plan::ClusterProfile> read_cluster(const std::filesystem::path& path) {
 }
 
 SettingList settings_of(ClusterSettings& s, const std::string& device, const std::string& count) {
+  // Where --device is what computes here, workers' is --worker; that goes everywhere.
+  Setting what(device, s.device, "What they are: " + names_of(plan::device_presets()));
+  if (device != "worker") what.also("worker");
   return {Setting("workers", s.workers, count).in(1, 4096),
-          {device, s.device, "What they are: " + names_of(plan::device_presets())},
+          what,
           {"link", s.link, "What links them: " + names_of(plan::link_presets())}};
 }
 

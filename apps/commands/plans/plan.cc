@@ -230,7 +230,7 @@ Json to_json(const StreamComparison& made, const std::string& model) {
 Result<Tenancy> tenancy_of(std::vector<std::string> models, std::vector<double> rates) {
   if (rates.empty()) rates.assign(models.size(), 1);
   if (rates.size() == models.size()) return Tenancy{std::move(models), std::move(rates)};
-  return invalid("--rates: there are " + std::to_string(models.size()) + " models, and " +
+  return invalid("rates: there are " + std::to_string(models.size()) + " models, and " +
                  std::to_string(rates.size()) + " rates");
 }
 

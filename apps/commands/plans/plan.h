@@ -55,7 +55,7 @@ Result<Planned> make_planned(const PlanSettings& settings, plan::PlanOptions opt
 Result<PlannedStream> make_planned_stream(const PlanSettings& settings, NamedGraph model,
                                           const ProfileOf& profile_of);
 
-// The plan for scripts, whose fields are stable: docs/reference/cli.md.
+// The plan for scripts, whose fields are stable: docs/reference/commands/plan.md.
 Json to_json(const Planned& planned);
 Json to_json(const PlannedStream& planned);
 

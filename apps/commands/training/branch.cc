@@ -41,7 +41,7 @@ SettingList settings_of(BranchSettings& s) {
 
 Result<LearnOptions> resolve(const BranchSettings& settings, fit::TrainingOptions recipe) {
   LearnOptions all = settings.options;
-  if (!recipe.data.empty() && recipe.format.empty()) return invalid("--data needs --format");
+  if (!recipe.data.empty() && recipe.format.empty()) return invalid("data needs format");
   all.out = recipe.out;
   all.recipe = std::move(recipe);
   all.recipe.checkpoint.clear();

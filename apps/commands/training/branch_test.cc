@@ -48,7 +48,7 @@ TEST(BranchSettings, AreRead) {
 TEST(BranchSettings, NeedTheFormatOfData) {
   fit::TrainingOptions recipe;
   recipe.data = "d";
-  EXPECT_EQ(resolve({}, recipe).status().message(), "--data needs --format");
+  EXPECT_EQ(resolve({}, recipe).status().message(), "data needs format");
   recipe.format = "npy";
   EXPECT_TRUE(resolve({}, recipe).ok());
 }

@@ -138,7 +138,7 @@ Status set_places(const std::vector<std::string>& at, ExitsOptions& options) {
   const auto [stopped, error] =
       std::from_chars(at[0].data() + kAuto.size() + 1, end, options.automatic);
   if (error == std::errc() && stopped == end && options.automatic > 0) return {};
-  return invalid("--at takes names of values, or auto:2 for two exits, not " + at[0]);
+  return invalid("at takes names of values, or auto:2 for two exits, not " + at[0]);
 }
 
 Result<std::vector<double>> thresholds_in(const std::string& text, std::span<const Exit> exits) {
@@ -153,12 +153,12 @@ Result<std::vector<double>> thresholds_in(const std::string& text, std::span<con
     const char* const end = word.data() + word.size();
     const auto [stopped, error] = std::from_chars(word.data(), end, threshold);
     if (error != std::errc() || stopped != end || !(threshold >= 0)) {
-      return invalid("--exits takes probabilities such as 0.9,0.95, not " + text);
+      return invalid("exits takes probabilities such as 0.9,0.95, not " + text);
     }
     thresholds.push_back(threshold);
   }
   if (thresholds.size() == exits.size()) return thresholds;
-  return invalid("--exits has " + std::to_string(thresholds.size()) + " probabilities for " +
+  return invalid("exits has " + std::to_string(thresholds.size()) + " probabilities for " +
                  std::to_string(exits.size()) + " exits");
 }
 

@@ -94,7 +94,7 @@ TEST(ExitWords, PlaceExits) {
   }
   for (const char* text : {"auto:", "auto:0", "auto:x", "auto:2x", "auto:-1"}) {
     EXPECT_EQ(set_places({text}, options).message(),
-              std::string("--at takes names of values, or auto:2 for two exits, not ") + text);
+              std::string("at takes names of values, or auto:2 for two exits, not ") + text);
   }
 }
 
@@ -104,13 +104,13 @@ TEST(ExitWords, GiveThresholds) {
   EXPECT_EQ(*thresholds_in("0.9,1.5", exits), (std::vector<double>{0.9, 1.5}));
   for (const char* text : {"x,1", "0.9,-1", "0.9,nan", "0.9,,1", "0.9 ,1"}) {
     EXPECT_EQ(thresholds_in(text, exits).status().message(),
-              std::string("--exits takes probabilities such as 0.9,0.95, not ") + text);
+              std::string("exits takes probabilities such as 0.9,0.95, not ") + text);
   }
   for (const char* text : {"", "0.9", "0.9,0.9,0.9"}) {
     EXPECT_EQ(thresholds_in(text, exits).status().code(), Code::kInvalidArgument) << text;
   }
   EXPECT_EQ(thresholds_in("0.9", exits).status().message(),
-            "--exits has 1 probabilities for 2 exits");
+            "exits has 1 probabilities for 2 exits");
 }
 
 }  // namespace

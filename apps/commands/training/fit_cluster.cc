@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "shoal/report/pages/fit_cluster_page.h"
+#include "shoal/report/pages/search_page.h"
 
 namespace shoal::fit_cluster {
 namespace {
@@ -45,7 +45,7 @@ Result<FitOptions> resolve(const FitSettings& settings, fit::TrainingOptions rec
   all.recipe.loss.temperature = settings.temperature;
   shrink::ShrinkOptions target;
   SHOAL_TRY(shrink::set_target(settings.target, target));
-  if (!target.time) return invalid("--target is a time: ms=40 or ms=0.5x");
+  if (!target.time) return invalid("target is a time: ms=40 or ms=0.5x");
   all.time = *target.time;
   if (!settings.ways.empty()) all.ways.clear();
   for (const std::string& way : settings.ways) all.ways.insert(*find_way(way));

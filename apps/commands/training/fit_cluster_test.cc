@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/base/text/setting_testing.h"
-#include "shoal/report/pages/fit_cluster_page.h"
+#include "shoal/report/pages/search_page.h"
 
 namespace shoal::fit_cluster {
 namespace {

@@ -7,8 +7,11 @@ namespace shoal::search {
 SettingList settings_of(SearchSettings& s) {
   SearchOptions& o = s.options;
   return {
-      Setting("units", o.units, "Devices that compute a network together").in(1, 256),
-      {"on", o.device, "What they are: pi4, nexus5, ... (see 'shoal plan --help')"},
+      Setting("units", o.units, "Devices that compute a network together")
+          .in(1, 256)
+          .also("workers"),
+      Setting("on", o.device, "What they are: pi4, nexus5, ... (see 'shoal plan --help')")
+          .also("worker"),
       {"link", o.link, "Their network: gigabit, wifi-94, ..."},
       Setting("macs", s.macs, "Multiply-accumulates of a network for one image").in(1e4, 1e12),
       Setting("vertices", o.vertices, "Layers of a network that are wired at random").in(24, 256),

@@ -323,7 +323,7 @@ SettingList settings_of_rounds(ScenarioSettings& s) {
       Setting("least", s.least, "On workers: clients without whose reports a round changes nothing")
           .positive(),
       {"secure-sum", s.secure_sum,
-       "The server sees the sum of what clients send, and no client's part"},
+       "An honest server sees the sum of what clients send, and no client's part"},
       Setting("secure-range", s.secure_range,
               "Of --secure-sum: changes of a weight in a round beyond it are clamped")
           .positive()};

@@ -9,7 +9,7 @@ SettingList settings_of(VideoIndexOptions& options) {
           .in(1, 1000),
       Setting("distance", options.clusters.distance, "Squared, between frames of a cluster")
           .in(0, 4),
-      Setting("frames", options.frames, "Only the first N frames; 0: all"),
+      Setting("frames", options.frames, "Only the first N frames; 0: all").also("limit"),
   };
 }
 

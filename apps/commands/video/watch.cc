@@ -38,7 +38,8 @@ SettingList settings_of(WatchSettings& s) {
       Setting("rect", s.look.rectangular,
               "Compute only the part of the network's input that the image fills"),
       Setting("track", s.options.track, "Follow objects: boxes have an id"),
-      Setting("frames", s.options.frames, "Only the first N frames of each source; 0: all"),
+      Setting("frames", s.options.frames, "Only the first N frames of each source; 0: all")
+          .also("limit"),
       Setting("score", s.options.suppression.least_score, "The least score of a box").in(0, 1),
       Setting("timeout", s.timeout, "Seconds without a frame until a video has stalled")
           .in(0.1, 3600),
@@ -59,7 +60,7 @@ Result<std::string> detector_for(const std::string& model,
   if (!model.empty()) return model;
   const auto is_scene = [](const std::string& source) { return source == kScene; };
   if (std::ranges::all_of(sources, is_scene)) return std::string(kScene);
-  return invalid("--model is needed: a detector");
+  return invalid("model is needed: a detector");
 }
 
 Result<LookOptions> LookWords::options() const {
@@ -68,11 +69,11 @@ Result<LookOptions> LookWords::options() const {
   SHOAL_ASSIGN(options.delta, parse_delta(delta));
   SHOAL_ASSIGN(options.key_frames, keyframe::parse_key_frames(key_frames));
   if (delta != "off" && key_frames != "off") {
-    return invalid("--delta and --key-frames exclude each other");
+    return invalid("delta and key-frames exclude each other");
   }
-  if (uses_codec() && key_frames == "off") return invalid("--motion codec needs --key-frames");
+  if (uses_codec() && key_frames == "off") return invalid("motion codec needs key-frames");
   if (rectangular && key_frames != "off") {
-    return invalid("--rect and --key-frames exclude each other");
+    return invalid("rect and key-frames exclude each other");
   }
   return options;
 }
@@ -125,7 +126,9 @@ SettingList settings_of(SinkOptions& options) {
   return {
       Setting("jsonl", options.jsonl, "Write a line of JSON for each frame to this file"),
       Setting("out", options.out,
-              "Write frames with boxes: a video (.mp4, .mkv, .mov) or a folder of pictures"),
+              "Write frames with boxes: a video (.mp4, .mkv, .mov) or a folder of pictures")
+          .also("output")
+          .also("o"),
       Setting("clips", options.clips, "Write a video around each event into this folder"),
       Setting("mqtt", options.broker,
               "Publish counts and events to a broker: "

@@ -1,11 +1,17 @@
+
 #include "shoal/base/machine/machine.h"
 
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
+#include <string>
 #include <string_view>
+#include <thread>
 
 namespace shoal {
 namespace {
@@ -31,6 +37,24 @@ std::string processor() {
 
 uint64_t memory(const char* file, const char* key) {
   return std::strtoull(value_of(file, key).c_str(), nullptr, 10) << 10;
+}
+
+// Seconds that all cores together have been busy. The columns of the first line are user, nice,
+// system, idle, iowait, irq, softirq and steal, in ticks.
+double busy_seconds() {
+  std::ifstream in("/proc/stat");
+  std::string name;
+  double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
+  if (!(in >> name >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal))
+    return 0;
+  const double ticks = user + nice + system + irq + softirq + steal;
+  return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+double own_seconds() {
+  timespec time{};
+  if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace
@@ -62,5 +86,28 @@ int runnable_threads() {
 }
 
 uint64_t peak_memory_bytes() { return memory("/proc/self/status", "VmHWM"); }
+
+double load_of_others(std::chrono::milliseconds window) {
+  const double busy = busy_seconds(), own = own_seconds();
+  const auto begin = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(window);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  const double others = (busy_seconds() - busy) - (own_seconds() - own);
+  // Ticks are coarser than the CPU time of a process, so that the difference may be below zero.
+  return std::max(0.0, others / std::max(passed.count(), 1e-3));
+}
+
+std::vector<int> usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &set)) cores.push_back(core);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
 
 }  // namespace shoal

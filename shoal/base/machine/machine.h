@@ -1,8 +1,10 @@
 // Description of this machine and its load, as Linux reports them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace shoal {
 
@@ -27,5 +29,13 @@ int runnable_threads();
 // The most memory this process ever had. Not getrusage's, which begins with the peak of the process
 // that started the program.
 uint64_t peak_memory_bytes();
+
+// Cores that programs other than this one keep busy on the average while it looks, as Linux counts
+// them; 0 where it does not say. Takes `window`.
+double load_of_others(std::chrono::milliseconds window = std::chrono::milliseconds(100));
+
+// The cores that this process may run on, by their numbers: those that its owner left to it. At
+// least one.
+std::vector<int> usable_cores();
 
 }  // namespace shoal

@@ -8,8 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "shoal/base/machine/load_of_others.h"
-
 namespace shoal {
 namespace {
 

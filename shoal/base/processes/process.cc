@@ -1,5 +1,6 @@
 // Children that do not outlive their parent: PR_SET_PDEATHSIG sends them SIGTERM when the thread
 // that started them ends, for whatever reason, SIGKILL included.
+
 #include "shoal/base/processes/process.h"
 
 #include <fcntl.h>
@@ -64,6 +65,16 @@ void close_all(const std::array<int, 2>& descriptors) {
 std::filesystem::path executable_path() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+std::filesystem::path find_program(const std::string& name) {
+  const std::filesystem::path here = executable_path().parent_path();
+  for (const auto& folder : {here, here.parent_path() / "libexec" / "shoal",
+                             std::filesystem::path("/usr/libexec/shoal")}) {
+    std::error_code error;
+    if (std::filesystem::exists(folder / name, error)) return folder / name;
+  }
+  return {};
 }
 
 Result<Process> Process::start(const std::vector<std::string>& arguments, const Options& options) {
@@ -199,6 +210,28 @@ Result<std::string> Process::read_line(std::chrono::milliseconds timeout) {
                                       deadline - std::chrono::steady_clock::now())));
     unread_.append(reinterpret_cast<const char*>(bytes.data()), n);
   }
+}
+
+void ProcessStop::ask() {
+  const std::lock_guard lock(mutex_);
+  asked_ = true;
+  if (process_ != nullptr) process_->send_signal(SIGTERM);
+}
+
+bool ProcessStop::asked() const {
+  const std::lock_guard lock(mutex_);
+  return asked_;
+}
+
+void ProcessStop::concerns(Process& process) {
+  const std::lock_guard lock(mutex_);
+  process_ = &process;
+  if (asked_) process.send_signal(SIGTERM);
+}
+
+void ProcessStop::is_over() {
+  const std::lock_guard lock(mutex_);
+  process_ = nullptr;
 }
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ namespace shoal {
 
 // Returns the path of the running executable.
 std::filesystem::path executable_path();
+
+// Returns where a program of Shoal's is that others start: beside the running one, or where
+// packages put it. Empty if it is not there.
+std::filesystem::path find_program(const std::string& name);
 
 // Not thread-safe, except that send_signal() may be called while another thread is in wait().
 class Process {
@@ -76,6 +81,25 @@ class Process {
   std::chrono::milliseconds grace_;
   int exit_code_ = 0;
   std::string unread_;  // of the output, after the last line that was returned
+};
+
+// A request to end that is for a process, which may not have started yet or be over. Thread-safe:
+// who asks, for example when a signal comes, is another thread than the one that waits
+// for the process.
+class ProcessStop {
+ public:
+  // SIGTERM for the process, now or when it starts.
+  void ask();
+  bool asked() const;
+  // From now on requests are for this process. REQUIRES: it lives until is_over().
+  void concerns(Process& process);
+  // What is left to do after the process has ended takes a while, and goes on without it.
+  void is_over();
+
+ private:
+  mutable std::mutex mutex_;
+  bool asked_ = false;
+  Process* process_ = nullptr;
 };
 
 }  // namespace shoal

@@ -10,8 +10,6 @@
 #include <set>
 #include <thread>
 
-#include "shoal/base/processes/process_stop.h"
-
 namespace shoal {
 namespace {
 

@@ -1,6 +1,6 @@
-#include "shoal/base/terminal/live_lines.h"
-
 #include <gtest/gtest.h>
+
+#include "shoal/base/terminal/progress_bar.h"
 
 namespace shoal {
 namespace {

@@ -1,6 +1,6 @@
-#include "shoal/base/text/byte_size.h"
-
 #include <gtest/gtest.h>
+
+#include "shoal/base/text/number_text.h"
 
 namespace shoal {
 namespace {

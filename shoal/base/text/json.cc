@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "shoal/base/overloaded.h"
 #include "shoal/base/text/json_text.h"
@@ -72,6 +73,55 @@ void Json::update(const Json& other) {
 }
 
 const std::map<std::string, Json>& Json::members() const { return std::get<Members>(value_); }
+
+const Json* Json::find(const std::string& key) const {
+  const auto* all = std::get_if<Members>(&value_);
+  if (all == nullptr) return nullptr;
+  const auto it = all->find(key);
+  return it == all->end() ? nullptr : &it->second;
+}
+
+template <class T>
+Status Json::take(T& value, const char* what) const {
+  const T* const held = std::get_if<T>(&value_);
+  if (held == nullptr) return Status(Code::kCorrupt, std::string(what) + " expected");
+  value = *held;
+  return {};
+}
+
+Status Json::to(bool& value) const { return take(value, "true or false"); }
+Status Json::to(std::string& value) const { return take(value, "a text"); }
+
+Status Json::to(int64_t& value) const {
+  const auto* large = std::get_if<uint64_t>(&value_);
+  if (large == nullptr || !std::in_range<int64_t>(*large)) return take(value, "an integer");
+  value = static_cast<int64_t>(*large);
+  return {};
+}
+
+Status Json::to(uint64_t& value) const {
+  const auto* small = std::get_if<int64_t>(&value_);
+  if (small == nullptr || *small < 0) return take(value, "an integer that is not negative");
+  value = static_cast<uint64_t>(*small);
+  return {};
+}
+
+Status Json::to(double& value) const {
+  if (const auto* whole = std::get_if<int64_t>(&value_)) {
+    value = static_cast<double>(*whole);
+    return {};
+  }
+  if (const auto* large = std::get_if<uint64_t>(&value_)) {
+    value = static_cast<double>(*large);
+    return {};
+  }
+  return take(value, "a number");
+}
+
+Status Json::to(Json& value) const {
+  value = *this;
+  return {};
+}
 
 void Json::write(std::string& text, int indent, int depth) const {
   const auto line = [&](int deep) {

@@ -64,6 +64,41 @@ class Json {
   void update(const Json& other);            // its members, too. REQUIRES: two objects
 
   const std::map<std::string, Json>& members() const;  // REQUIRES: an object
+  bool is_object() const { return std::holds_alternative<Members>(value_); }
+  const Json* find(const std::string& key) const;  // null: no object, or no such member
+
+  // The value, in what it is put into. kCorrupt where it is of another type, or a number that would
+  // not be the same there.
+  Status to(bool& value) const;
+  Status to(int64_t& value) const;
+  Status to(uint64_t& value) const;
+  Status to(double& value) const;  // from an integer, too
+  Status to(std::string& value) const;
+  Status to(Json& value) const;
+  template <class T>
+  Status to(std::vector<T>& elements) const {
+    const auto* all = std::get_if<Elements>(&value_);
+    if (all == nullptr) return Status(Code::kCorrupt, "a list expected");
+    elements.resize(all->size());
+    for (size_t i = 0; i < all->size(); ++i) SHOAL_TRY((*all)[i].to(elements[i]));
+    return {};
+  }
+  template <class T>
+  Status to(std::map<std::string, T>& members) const {
+    const auto* all = std::get_if<Members>(&value_);
+    if (all == nullptr) return Status(Code::kCorrupt, "an object expected");
+    for (const auto& [name, member] : *all) SHOAL_TRY(member.to(members[name]).at(name));
+    return {};
+  }
+  // The same of a member. kCorrupt where there is none.
+  template <class T>
+  Status get(const std::string& key, T& value) const {
+    const Json* const member = find(key);
+    return member == nullptr ? Status(Code::kCorrupt, key + " is missing")
+                             : member->to(value).at(key);
+  }
+
+  friend bool operator==(const Json&, const Json&) = default;
 
   // Members in the order of their names, on one line unless `indent` is given. Bytes in strings
   // that are no UTF-8 become the replacement character.
@@ -74,6 +109,8 @@ class Json {
   using Members = std::map<std::string, Json>;
 
   void write(std::string& text, int indent, int depth) const;
+  template <class T>
+  Status take(T& value, const char* what) const;
 
   std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, Elements, Members>
       value_;

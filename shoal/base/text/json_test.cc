@@ -70,6 +70,30 @@ TEST(Json, RefusesWhatIsNone) {
   }
 }
 
+TEST(Json, GivesValuesOfTheTypeAskedFor) {
+  const Json json = *Json::parse(
+      R"({"a":-1,"b":[1,2.5],"c":{"x":3},"d":true,"e":"t","f":18446744073709551615,"g":null})");
+  int64_t a = 0;
+  uint64_t f = 0, whole = 0;
+  std::vector<double> b;
+  std::map<std::string, size_t> c;
+  bool d = false;
+  std::string e;
+  EXPECT_TRUE(json.get("a", a).ok() && a == -1);
+  EXPECT_TRUE(json.get("f", f).ok() && f == std::numeric_limits<uint64_t>::max());
+  EXPECT_TRUE(json.get("b", b).ok() && b == std::vector<double>({1, 2.5}));
+  EXPECT_TRUE(json.get("c", c).ok() && c.at("x") == 3);
+  EXPECT_TRUE(json.get("d", d).ok() && d);
+  EXPECT_TRUE(json.get("e", e).ok() && e == "t");
+  for (const Status& status :
+       {json.get("a", whole), json.get("f", a), json.get("b", a), json.get("c", b),
+        json.get("a", d), json.get("g", e), json.get("none", a), Json(1).get("a", a)}) {
+    EXPECT_EQ(status.code(), Code::kCorrupt);
+  }
+  EXPECT_EQ(json.get("none", a).message(), "none is missing");
+  EXPECT_EQ(json.find("none"), nullptr);
+}
+
 TEST(Json, RefusesDeepNesting) {
   EXPECT_TRUE(Json::parse(std::string(60, '[') + std::string(60, ']')).ok());
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');

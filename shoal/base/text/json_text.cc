@@ -2,6 +2,7 @@
 // as the caller asks and no deeper, and every error names its byte.
 #include "shoal/base/text/json_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -123,7 +124,11 @@ Result<std::string> JsonText::text() {
   for (;;) {
     const size_t plain = rest_.find_first_of("\"\\");
     if (plain == rest_.npos) return expected("the end of a text");
-    result += rest_.substr(0, plain);
+    const std::string_view part = rest_.substr(0, plain);
+    if (std::ranges::any_of(part, [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
+      return expected("an escape for a control character");
+    }
+    result += part;
     const bool ends = rest_[plain] == '"';
     rest_.remove_prefix(plain + 1);
     if (ends) return result;
@@ -146,11 +151,18 @@ Result<bool> JsonText::boolean() {
 template <class Number>
 Status JsonText::number(Number& value, std::string_view what) {
   skip_space();
-  // from_chars also takes "inf" and "nan", which are no JSON.
+  // from_chars also takes "inf", "nan", "01" and "1.", which are no JSON.
   const std::string_view digits = rest_.substr(rest_.starts_with('-') ? 1 : 0);
-  const bool begins = !digits.empty() && digits[0] >= '0' && digits[0] <= '9';
+  const auto is_digit = [&](size_t i) {
+    return i < digits.size() && digits[i] >= '0' && digits[i] <= '9';
+  };
+  const size_t whole = std::min(digits.find_first_not_of("0123456789"), digits.size());
+  const bool begins = whole > 0 && (digits[0] != '0' || whole == 1);
+  const bool has_fraction = whole < digits.size() && digits[whole] == '.';
   const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-  if (!begins || error != std::errc()) return expected(what);
+  if (!begins || (has_fraction && !is_digit(whole + 1)) || error != std::errc()) {
+    return expected(what);
+  }
   rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
   return {};
 }

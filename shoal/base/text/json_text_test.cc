@@ -23,8 +23,8 @@ TEST(JsonText, ReadsNumbersAndWords) {
 }
 
 TEST(JsonText, RefusesWhatIsNoNumber) {
-  for (const char* text :
-       {"", "x", "-", "inf", "-inf", "-INF", "nan", "-nan", ".5", "+1", "1e999"}) {
+  for (const char* text : {"", "x", "-", "inf", "-inf", "-INF", "nan", "-nan", ".5", "+1", "1e999",
+                           "01", "-00", "1.", "1.e5"}) {
     std::vector<double> numbers;
     EXPECT_FALSE(JsonText("[" + std::string(text) + ",1]").numbers(numbers).ok()) << text;
   }
@@ -45,7 +45,8 @@ TEST(JsonText, SkipsAnyValue) {
   JsonText json(R"( {"a": [1, {"b": null}, "x]"], "c": -1.5e3} true "" [] 7)");
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(json.skip().ok());
   EXPECT_EQ(*json.integer(), 7);
-  for (const char* text : {"", "nul", "{", "[1", "[1,]", "{\"a\"}", "\"", "tru"}) {
+  for (const char* text :
+       {"", "nul", "{", "[1", "[1,]", "{\"a\"}", "\"", "tru", "\"a\nb\"", "[1.]", "[01]"}) {
     EXPECT_FALSE(JsonText(text).skip().ok()) << text;
   }
 }

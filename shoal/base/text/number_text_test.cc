@@ -4,8 +4,6 @@
 
 #include <limits>
 
-#include "shoal/base/text/time_text.h"
-
 namespace shoal {
 namespace {
 

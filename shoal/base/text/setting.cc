@@ -1,5 +1,6 @@
 #include "shoal/base/text/setting.h"
 
+#include <sstream>
 #include <type_traits>
 
 namespace shoal {
@@ -27,6 +28,11 @@ Setting& Setting::with(std::string other) {
 
 Setting& Setting::not_with(std::string other) {
   excludes.push_back(std::move(other));
+  return *this;
+}
+
+Setting& Setting::also(std::string alias) {
+  aliases.push_back(std::move(alias));
   return *this;
 }
 
@@ -67,6 +73,20 @@ bool Setting::shows_default() const {
         }
       },
       value);
+}
+
+std::string bounds_text(double least, double most) {
+  const bool open = most == Setting::kMost;
+  if (open && least == Setting::kPositive) return "more than 0";
+  std::ostringstream text;
+  if (open) {
+    text << least << " or more";
+  } else if (least == -Setting::kMost) {
+    text << most << " or less";
+  } else {
+    text << "from " << least << " to " << most;
+  }
+  return text.str();
 }
 
 SettingList under(const std::string& heading, SettingList settings) {

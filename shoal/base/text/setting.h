@@ -38,6 +38,7 @@ struct Setting {
   double least = -kMost, most = kMost;    // of a number
   std::function<Status(const std::string& text)> check = {};  // of anything else; none: any text
   std::vector<std::string> needs = {}, excludes = {};         // names of other settings
+  std::vector<std::string> aliases = {};  // flags of command lines that mean it, too; "o" is -o
   bool commas = false;  // between the elements of a list of texts; numbers always have them
   enum class Default { kUnlessNone, kShown, kHidden } shown = Default::kUnlessNone;  // in --help
   bool none_in_files = false;  // files may say none, 0 or an empty text, in spite of bounds
@@ -62,6 +63,7 @@ struct Setting {
   }
   Setting& with(std::string other);      // it needs that one
   Setting& not_with(std::string other);  // it excludes that one
+  Setting& also(std::string alias);      // as other commands call the same thing
   Setting& separated_by_commas();
   Setting& showing_default();  // although it is 0
   Setting& hiding_default();
@@ -73,6 +75,9 @@ struct Setting {
 };
 
 using SettingList = std::vector<Setting>;
+
+// What a number of these bounds is, for people: "0 or more", "more than 0", "from 1 to 256".
+std::string bounds_text(double least, double most);
 
 // Says whether a flag, "--epochs", was given.
 using GivenFlags = std::function<bool(const std::string& flag)>;

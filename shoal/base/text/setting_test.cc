@@ -45,6 +45,21 @@ TEST(Setting, HasTheBoundsThatWereSaid) {
   EXPECT_EQ(Setting("x", x, "").in(2, 3).most, 3);
 }
 
+TEST(Setting, HasBoundsThatPeopleCanRead) {
+  EXPECT_EQ(bounds_text(0, Setting::kMost), "0 or more");
+  EXPECT_EQ(bounds_text(-2, Setting::kMost), "-2 or more");
+  EXPECT_EQ(bounds_text(Setting::kPositive, Setting::kMost), "more than 0");
+  EXPECT_EQ(bounds_text(-Setting::kMost, 7), "7 or less");
+  EXPECT_EQ(bounds_text(0.5, 3600), "from 0.5 to 3600");
+}
+
+TEST(Setting, MayHaveOtherNamesOnCommandLines) {
+  int x = 0;
+  const Setting setting = Setting("limit", x, "").also("frames").also("n");
+  EXPECT_EQ(setting.name, "limit");
+  EXPECT_EQ(setting.aliases, (std::vector<std::string>{"frames", "n"}));
+}
+
 TEST(Setting, IsCheckedByParsers) {
   std::string text;
   const auto parse = [](const std::string& word) -> Result<int> {

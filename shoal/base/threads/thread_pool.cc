@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "shoal/base/machine/usable_cores.h"
+#include "shoal/base/machine/machine.h"
 
 namespace shoal {
 namespace {

@@ -1,6 +1,5 @@
 // FaultPlan: the kinds of faults, how they are drawn from a seed, and the actions of each over
-// time. Simulated clusters (simulated/fault_injector.h) and real processes
-// (processes/fault_runner.h) carry out the same plans.
+// time. Processes carry them out (processes/chaos_run.cc).
 #pragma once
 
 #include <array>

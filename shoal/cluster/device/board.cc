@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "shoal/base/machine/machine.h"
-#include "shoal/base/machine/usable_cores.h"
 #include "shoal/base/threads/notification.h"
 #include "shoal/cluster/net/channel/loopback.h"
 #include "shoal/cluster/worker/worker.h"
@@ -80,7 +79,7 @@ int cpu_threads_beside(const std::vector<std::string>& names, int cores) {
   return gpus == 0 || cores < kFewCores ? 0 : std::max(cores - gpus, cores / 2);
 }
 
-Result<Board> start_board(std::vector<BoardDevice> devices) {
+Result<Board> start_board(std::vector<BoardDevice> devices, const TasksByName& tasks) {
   if (devices.empty()) return invalid("a board has one device at least: board:cpu+opencl:0");
   net::LoopbackNetwork network;
   const auto all = std::make_shared<std::vector<std::unique_ptr<Served>>>();
@@ -94,7 +93,8 @@ Result<Board> start_board(std::vector<BoardDevice> devices) {
     const std::string address = address_of(board.workers.size(), each.device->info());
     all->push_back(std::make_unique<Served>(
         std::move(each.device), network.transport(each.name, patient(), net::Role::kWorker),
-        WorkerOptions{.name = each.name, .weight_bytes = memory, .plan_bytes = memory}));
+        WorkerOptions{
+            .name = each.name, .weight_bytes = memory, .plan_bytes = memory, .tasks = tasks}));
     SHOAL_TRY(all->back()->serve(address));
     board.workers.push_back({each.name, address});
   }
@@ -103,7 +103,8 @@ Result<Board> start_board(std::vector<BoardDevice> devices) {
   return board;
 }
 
-Result<Board> start_board(std::string_view names, const DeviceOptions& options) {
+Result<Board> start_board(std::string_view names, const DeviceOptions& options,
+                          const TasksByName& tasks) {
   std::vector<BoardDevice> devices;
   const std::vector<std::string> all = split(names);
   DeviceOptions of_cpu = options;
@@ -114,7 +115,7 @@ Result<Board> start_board(std::string_view names, const DeviceOptions& options) 
     SHOAL_ASSIGN(auto device, make_device(name, name == "cpu" ? of_cpu : options));
     devices.push_back({name, std::move(device)});
   }
-  return start_board(std::move(devices));
+  return start_board(std::move(devices), tasks);
 }
 
 Result<std::shared_ptr<ClusterConnection>> connect_board(Board board, ConnectionOptions options) {

@@ -12,6 +12,7 @@
 #include "shoal/cluster/device/cluster_connection.h"
 #include "shoal/cluster/messages/listed_worker.h"
 #include "shoal/cluster/net/transport.h"
+#include "shoal/cluster/worker/task.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/engine/devices/devices.h"
 
@@ -28,16 +29,17 @@ struct Board {
   std::vector<ListedWorker> workers;  // in the order of the devices
 };
 
-// Lets each device be a worker. Fails with kInvalidArgument where there are none, or two of one
-// name.
-Result<Board> start_board(std::vector<BoardDevice> devices);
+// Lets each device be a worker, which has these tasks. Fails with kInvalidArgument where there are
+// none, or two of one name.
+Result<Board> start_board(std::vector<BoardDevice> devices, const TasksByName& tasks = {});
 
 // The threads of a CPU beside the other devices of a board, on so many cores. 0: one per core.
 int cpu_threads_beside(const std::vector<std::string>& names, int cores);
 
 // The devices of a name, "cpu+opencl:0", as make_device() makes them, but that a CPU whose threads
 // are not given leaves a core to the thread of each GPU.
-Result<Board> start_board(std::string_view names, const DeviceOptions& options);
+Result<Board> start_board(std::string_view names, const DeviceOptions& options,
+                          const TasksByName& tasks = {});
 
 // Connects to its workers, which live as long as the connection.
 Result<std::shared_ptr<ClusterConnection>> connect_board(Board board,

@@ -42,6 +42,19 @@ struct ConnectionOptions {
   std::function<void(const Status& why)> left_out = nullptr;
 };
 
+// A coordinator with the speed of its workers, and plans for them.
+class ProfiledCluster {
+ public:
+  virtual ~ProfiledCluster() = default;
+  virtual Coordinator& coordinator() = 0;
+  // The speed of these workers at this graph, by their numbers; others are not present in it.
+  virtual Result<plan::ClusterProfile> profile(const Graph& graph, const Workers& which) = 0;
+  // The best first.
+  virtual Result<std::vector<plan::Prediction>> make_plans(
+      const Graph& graph, const plan::ClusterProfile& profile,
+      const plan::PlanOptions& options) const = 0;
+};
+
 // What a worker says about itself, and how long the question and its answer took.
 struct WorkerReport {
   WorkerState state;
@@ -49,7 +62,7 @@ struct WorkerReport {
 };
 
 // Thread-safe.
-class ClusterConnection {
+class ClusterConnection : public ProfiledCluster {
  public:
   // Connects to all workers at the same time. Those that do not answer within two seconds are lost
   // for now. Fails with the first one's error where none answers, and with kNotFound where there
@@ -61,7 +74,7 @@ class ClusterConnection {
   static Result<std::unique_ptr<ClusterConnection>> open(const ClusterFolder& folder,
                                                          ConnectionOptions options = {});
 
-  Coordinator& coordinator() { return *coordinator_; }
+  Coordinator& coordinator() override { return *coordinator_; }
   const std::vector<ListedWorker>& workers() const { return workers_; }  // by their number
   double dilation() const { return dilation_; }
   // REQUIRES: no request is on its way.
@@ -72,7 +85,7 @@ class ClusterConnection {
   // cannot be measured, are not present in it. From then on radios that fall asleep are kept awake
   // while a request is on its way. Fails with the first error if none can be measured, and with
   // kInvalidArgument if the options' profile lacks a worker.
-  Result<plan::ClusterProfile> profile(const Graph& graph, const Workers& which);
+  Result<plan::ClusterProfile> profile(const Graph& graph, const Workers& which) override;
   // Of those that are there now.
   Result<plan::ClusterProfile> profile(const Graph& graph) {
     return profile(graph, coordinator_->present());
@@ -99,7 +112,7 @@ class ClusterConnection {
   // As plan::make_plans(), but gives only the best plan where the cache has it.
   Result<std::vector<plan::Prediction>> make_plans(const Graph& graph,
                                                    const plan::ClusterProfile& profile,
-                                                   const plan::PlanOptions& options) const;
+                                                   const plan::PlanOptions& options) const override;
 
  private:
   ClusterConnection(std::unique_ptr<net::Transport> transport, ConnectionOptions options)

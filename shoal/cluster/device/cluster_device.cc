@@ -17,13 +17,14 @@ namespace shoal::cluster {
 namespace {
 
 using OptionsPtr = std::shared_ptr<const ClusterOptions>;
+using ClusterPtr = std::shared_ptr<ProfiledCluster>;
 
 // What is known of the workers' speed at one graph. Each is measured when plans first need it,
 // which may be long after the others. Not thread-safe.
 class KnownSpeeds {
  public:
-  KnownSpeeds(const ClusterOptions& options, const Graph& graph)
-      : options_(options), graph_(graph), load_(options.load) {}
+  KnownSpeeds(ProfiledCluster& cluster, const ClusterOptions& options, const Graph& graph)
+      : cluster_(cluster), options_(options), graph_(graph), load_(options.load) {}
 
   // The profile that plans for these workers are made from.
   Result<plan::ClusterProfile> of(const Workers& set) {
@@ -32,7 +33,7 @@ class KnownSpeeds {
       if (asked_about_.insert(worker).second) unknown.insert(worker);
     }
     if (!unknown.empty()) {
-      const auto more = options_.profile(graph_, unknown);
+      const auto more = cluster_.profile(graph_, unknown);
       // A worker that cannot be measured is left out; without any there is nothing to plan for.
       if (!more.ok() && profile_.workers.empty()) return more.status();
       if (more.ok()) add(*more, unknown);
@@ -47,7 +48,8 @@ class KnownSpeeds {
 
   // Whether the load of machines has changed for so long that plans should be made again. Asks for
   // it now and then; the answers are looked at the next time.
-  bool have_changed(Coordinator& coordinator) {
+  bool have_changed() {
+    Coordinator& coordinator = cluster_.coordinator();
     const auto now = std::chrono::steady_clock::now();
     if (options_.load_interval.count() == 0 || now < next_) return false;
     next_ = now + options_.load_interval;
@@ -76,6 +78,7 @@ class KnownSpeeds {
     }
   }
 
+  ProfiledCluster& cluster_;
   const ClusterOptions& options_;
   const Graph& graph_;
   plan::ClusterProfile profile_;  // as measured
@@ -86,10 +89,14 @@ class KnownSpeeds {
 
 class ClusterExecutable final : public Executable {
  public:
-  ClusterExecutable(OptionsPtr options, Graph graph)
-      : options_(std::move(options)), asked_(std::move(graph)), speeds_(*options_, asked_) {}
+  ClusterExecutable(ClusterPtr cluster, OptionsPtr options, Graph graph)
+      : cluster_(std::move(cluster)),
+        options_(std::move(options)),
+        asked_(std::move(graph)),
+        speeds_(*cluster_, *options_, asked_) {}
 
-  Status deploy(Coordinator& coordinator) {
+  Status deploy() {
+    Coordinator& coordinator = cluster_->coordinator();
     const bool is_stream = options_->objective == Objective::kThroughput;
     if (options_->verify > 0) {
       SHOAL_ASSIGN(judge_, make_device("cpu", {.cpu = {.threads = 1}}));
@@ -106,7 +113,7 @@ class ClusterExecutable final : public Executable {
                                    .is_outdated =
                                        [this, &coordinator] {
                                          place_again(coordinator.present());
-                                         return speeds_.have_changed(coordinator);
+                                         return speeds_.have_changed();
                                        }}));
     describe(deployment_->first().front().plan());
     return {};
@@ -158,7 +165,7 @@ class ClusterExecutable final : public Executable {
       return std::move(plans.front().turns);
     }
     SHOAL_ASSIGN(const std::vector<plan::Prediction> plans,
-                 options_->make_plans(asked_, profile, options));
+                 cluster_->make_plans(asked_, profile, options));
     if (options_->planned) options_->planned(asked_, plans);
     return Turns{plans.front().scheduled};
   }
@@ -201,6 +208,7 @@ class ClusterExecutable final : public Executable {
     return client < placed_.size() ? placed_[client] : kAnyWorker;
   }
 
+  const ClusterPtr cluster_;
   const OptionsPtr options_;
   const Graph asked_;
   KnownSpeeds speeds_;  // used by the deployment's thread
@@ -229,10 +237,10 @@ class Compiling {
 
 class ClusterDevice : public Device {
  public:
-  ClusterDevice(Coordinator& coordinator, ClusterOptions options)
-      : coordinator_(coordinator),
+  ClusterDevice(ClusterPtr cluster, ClusterOptions options)
+      : cluster_(std::move(cluster)),
         options_(std::make_shared<const ClusterOptions>(std::move(options))),
-        info_{.name = "cluster(" + std::to_string(coordinator.worker_count()) + ")",
+        info_{.name = "cluster(" + std::to_string(cluster_->coordinator().worker_count()) + ")",
               .traces = false} {}
 
   const DeviceInfo& info() const override { return info_; }
@@ -249,8 +257,8 @@ class ClusterDevice : public Device {
     }
     const Compiling compiling(*options_);
     // The executable copies the graph: failover plans from it long after compile() has returned.
-    auto executable = std::make_unique<ClusterExecutable>(options_, graph);
-    SHOAL_TRY(executable->deploy(coordinator_));
+    auto executable = std::make_unique<ClusterExecutable>(cluster_, options_, graph);
+    SHOAL_TRY(executable->deploy());
     return executable;
   }
 
@@ -260,7 +268,7 @@ class ClusterDevice : public Device {
   }
 
  private:
-  Coordinator& coordinator_;
+  const ClusterPtr cluster_;
   const OptionsPtr options_;
   const DeviceInfo info_;
 };
@@ -268,8 +276,8 @@ class ClusterDevice : public Device {
 // What several clients have compiled, each graph once. Thread-safe.
 class SharedDevice {
  public:
-  SharedDevice(Coordinator& coordinator, ClusterOptions options)
-      : device_(coordinator, std::move(options)) {}
+  SharedDevice(ClusterPtr cluster, ClusterOptions options)
+      : device_(std::move(cluster), std::move(options)) {}
 
   ClusterDevice& device() { return device_; }
 
@@ -326,48 +334,21 @@ class ClientDevice final : public Device {
   const size_t client_;
 };
 
-// With the profiles and plans of the connection. The functions refer to it without owning it;
-// `keep_alive` does, beside them.
-ClusterOptions on_connection(std::shared_ptr<ClusterConnection> connection,
-                             ClusterOptions options) {
-  ClusterConnection& access = *connection;
-  options.profile = [&access](const Graph& graph, const Workers& which) {
-    return access.profile(graph, which);
-  };
-  options.make_plans = [&access](const auto& graph, const auto& profile, const auto& plan) {
-    return access.make_plans(graph, profile, plan);
-  };
-  options.keep_alive = std::move(connection);
-  return options;
-}
-
 }  // namespace
 
-std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options) {
-  return std::make_unique<ClusterDevice>(coordinator, std::move(options));
-}
-
-std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> connection,
+std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ProfiledCluster> cluster,
                                             ClusterOptions options) {
-  Coordinator& coordinator = connection->coordinator();
-  return make_cluster_device(coordinator, on_connection(std::move(connection), std::move(options)));
+  return std::make_unique<ClusterDevice>(std::move(cluster), std::move(options));
 }
 
-std::vector<std::unique_ptr<Device>> make_client_devices(Coordinator& coordinator,
+std::vector<std::unique_ptr<Device>> make_client_devices(std::shared_ptr<ProfiledCluster> cluster,
                                                          ClusterOptions options, size_t clients) {
-  const auto shared = std::make_shared<SharedDevice>(coordinator, std::move(options));
+  const auto shared = std::make_shared<SharedDevice>(std::move(cluster), std::move(options));
   std::vector<std::unique_ptr<Device>> all;
   for (size_t client = 0; client < clients; ++client) {
     all.push_back(std::make_unique<ClientDevice>(shared, client));
   }
   return all;
-}
-
-std::vector<std::unique_ptr<Device>> make_client_devices(
-    std::shared_ptr<ClusterConnection> connection, ClusterOptions options, size_t clients) {
-  Coordinator& coordinator = connection->coordinator();
-  return make_client_devices(coordinator, on_connection(std::move(connection), std::move(options)),
-                             clients);
 }
 
 }  // namespace shoal::cluster

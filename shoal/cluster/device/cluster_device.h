@@ -50,13 +50,6 @@ struct ClusterOptions {
   uint64_t verify = 0;
   std::function<void(const Status& why)> left_out = nullptr;
 
-  // Gives the speed of these workers of the coordinator at a graph, by their numbers; others are
-  // not present in it. Called once for a graph and a worker, one call at a time, on any thread.
-  std::function<Result<plan::ClusterProfile>(const Graph&, const Workers&)> profile = nullptr;
-  // Gives plans, the best first.
-  std::function<Result<std::vector<plan::Prediction>>(const Graph&, const plan::ClusterProfile&,
-                                                      const plan::PlanOptions&)>
-      make_plans = &plan::make_plans;
   // Called with the plans for every set of workers, the best first; the best is carried out. One
   // call at a time, on any thread.
   std::function<void(const Graph&, const std::vector<plan::Prediction>&)> planned = nullptr;
@@ -67,30 +60,21 @@ struct ClusterOptions {
       nullptr;
   // Called with true before compile() sends anything to workers, and with false after it.
   std::function<void(bool)> compiling = nullptr;
-  // Lives as long as the device and all that it compiled.
-  std::shared_ptr<void> keep_alive = nullptr;
 };
 
 // Any number of runs of what it compiles may go on at once, on any threads. A request that loses a
 // worker is replayed, up to three times, by the workers that are left; then it fails with
 // kUnavailable or kDeadline and is worth another try. Workers that come later are measured and
 // used: see FailoverDeployment.
-// REQUIRES: options.profile is set; the coordinator outlives the device and all that it compiled,
-// unless options.keep_alive sees to that.
-std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options);
-
-// The same with the profiles and plans of the connection, which lives as long as it is needed.
-// REQUIRES: options.profile and options.make_plans are left to it.
-std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> connection,
+// The cluster lives as long as the device and all that it compiled.
+std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ProfiledCluster> cluster,
                                             ClusterOptions options = {});
 
 // A device for each of several clients, as streams that one network looks at. What they compile of
 // the same graph is deployed once, and options.place says which worker answers each: client c is
-// the one with the c-th device. A request whose worker is lost is replayed by another. REQUIRES: as
-// above, and options.place is set.
-std::vector<std::unique_ptr<Device>> make_client_devices(Coordinator& coordinator,
+// the one with the c-th device. A request whose worker is lost is replayed by another. REQUIRES:
+// options.place is set.
+std::vector<std::unique_ptr<Device>> make_client_devices(std::shared_ptr<ProfiledCluster> cluster,
                                                          ClusterOptions options, size_t clients);
-std::vector<std::unique_ptr<Device>> make_client_devices(
-    std::shared_ptr<ClusterConnection> connection, ClusterOptions options, size_t clients);
 
 }  // namespace shoal::cluster

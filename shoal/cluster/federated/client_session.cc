@@ -5,6 +5,7 @@
 
 #include "shoal/base/overloaded.h"
 #include "shoal/base/timing/seconds_since.h"
+#include "shoal/cluster/messages/message_io.h"
 #include "shoal/train/run/setup/training_network.h"
 
 namespace shoal::federated_cluster {
@@ -26,25 +27,30 @@ std::vector<std::byte> as_bytes(const std::vector<uint8_t>& words) {
 }  // namespace
 
 Result<std::unique_ptr<ClientSession>> ClientSession::create(Device& device,
-                                                             const cluster::Lesson& lesson,
+                                                             const cluster::TrainingSetup& setup,
                                                              std::shared_ptr<const Dataset> data,
                                                              const ClientOptions& options) {
   if (data == nullptr || data->size() == 0) return invalid("there are no examples to learn from");
   // As the batches need it: one input [batch, ...], and scores of classes.
-  SHOAL_TRY(cluster::types_of_examples(lesson).status());
-  const Graph& network = lesson.network;
+  SHOAL_TRY(cluster::types_of_examples(setup).status());
+  const Graph& network = setup.network;
   const Shape& input = network[network.inputs()[0]].type.shape;
   const Shape& scores = network[network.outputs()[0]].type.shape;
   if (input.rank() < 2 || scores.rank() != 2 || input[0] < 1) {
     return invalid("only networks that score classes of images learn in federated rounds");
   }
   SHOAL_ASSIGN(federated::LocalTrainer trainer,
-               federated::LocalTrainer::create(device, network, lesson.trainer));
+               federated::LocalTrainer::create(device, network, setup.trainer));
   return std::unique_ptr<ClientSession>(
-      new ClientSession(lesson, std::move(trainer), std::move(data), options));
+      new ClientSession(setup, std::move(trainer), std::move(data), options));
 }
 
-Status ClientSession::handle(net::Bytes bytes) {
+Status ClientSession::handle(const cluster::TaskInput& input) {
+  if (!input.header.empty()) return broken("examples for who has its own");
+  return take_message(input.payload.bytes);
+}
+
+Status ClientSession::take_message(net::Bytes bytes) {
   SHOAL_ASSIGN(ToClient message, decode_for_client(bytes));
   return std::visit(Overloaded{[&](GoodbyeMessage&) {
                                  over_ = true;
@@ -191,17 +197,23 @@ Status ClientSession::send_update(bool complete) {
   return {};
 }
 
-cluster::BeginOwnLearning learn_from(std::shared_ptr<const Dataset> data,
-                                     const ClientOptions& options) {
+cluster::BeginTask learn_from(std::shared_ptr<const Dataset> data, const ClientOptions& options) {
   return [data = std::move(data), options](
-             Device& device, const cluster::Lesson& lesson,
-             size_t most_bytes) -> Result<std::unique_ptr<cluster::OwnLearning>> {
+             Device& device, cluster::TaskInput input,
+             size_t most_bytes) -> Result<std::unique_ptr<cluster::SideTask>> {
+    SHOAL_ASSIGN(const cluster::TrainingSetup setup,
+                 cluster::decode_setup(cluster::bytes_of(input.header), input.payload.bytes));
+    input = {};
+    if (data == nullptr) {
+      return Status(Code::kUnsupported,
+                    "it has no data of its own to learn from: it was started without data");
+    }
     SHOAL_ASSIGN(std::unique_ptr<ClientSession> session,
-                 ClientSession::create(device, lesson, data, options));
+                 ClientSession::create(device, setup, data, options));
     if (session->planned_bytes() > static_cast<int64_t>(most_bytes)) {
       return Status(Code::kExhausted, "no room for what a training step needs");
     }
-    return std::unique_ptr<cluster::OwnLearning>(std::move(session));
+    return std::unique_ptr<cluster::SideTask>(std::move(session));
   };
 }
 

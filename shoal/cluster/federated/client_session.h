@@ -15,8 +15,9 @@
 #include <optional>
 #include <vector>
 
+#include "shoal/cluster/data_parallel/training_setup.h"
 #include "shoal/cluster/federated/round_messages.h"
-#include "shoal/cluster/worker/own_learning.h"
+#include "shoal/cluster/worker/task.h"
 #include "shoal/train/data/batches.h"
 #include "shoal/train/federated/local_trainer.h"
 #include "shoal/train/secure_sum/client.h"
@@ -29,16 +30,18 @@ struct ClientOptions {
 };
 
 // Not thread-safe.
-class ClientSession : public cluster::OwnLearning {
+class ClientSession : public cluster::SideTask {
  public:
   // `network` is for one batch. Fails as LocalTrainer, and with kInvalidArgument for no examples.
   // REQUIRES: the device outlives it.
   static Result<std::unique_ptr<ClientSession>> create(Device& device,
-                                                       const cluster::Lesson& lesson,
+                                                       const cluster::TrainingSetup& setup,
                                                        std::shared_ptr<const Dataset> data,
                                                        const ClientOptions& options);
 
-  Status handle(net::Bytes message) override;
+  // Only messages of the hub, which have no header.
+  Status handle(const cluster::TaskInput& input) override;
+  Status take_message(net::Bytes bytes);
   bool has_work() const override { return task_ && task_->learns; }
   Status work() override;
   std::vector<std::vector<std::byte>> take_messages() override {
@@ -59,9 +62,9 @@ class ClientSession : public cluster::OwnLearning {
     std::unique_ptr<Batches> batches = {};
   };
 
-  ClientSession(const cluster::Lesson& lesson, federated::LocalTrainer trainer,
+  ClientSession(const cluster::TrainingSetup& setup, federated::LocalTrainer trainer,
                 std::shared_ptr<const Dataset> data, const ClientOptions& options)
-      : network_(lesson.network),
+      : network_(setup.network),
         trainer_(std::move(trainer)),
         data_(std::move(data)),
         options_(options) {}
@@ -85,8 +88,12 @@ class ClientSession : public cluster::OwnLearning {
   bool over_ = false;
 };
 
-// For WorkerOptions::own_learning. kExhausted where a step takes too much memory.
-cluster::BeginOwnLearning learn_from(std::shared_ptr<const Dataset> data,
-                                     const ClientOptions& options = {});
+// The name by which a coordinator asks for it.
+inline constexpr char kFederatedTask[] = "federated";
+
+// For WorkerOptions::tasks. Fails as decode_setup() and create() do, with kExhausted where a step
+// takes too much memory, and with kUnsupported where `data` is null.
+cluster::BeginTask learn_from(std::shared_ptr<const Dataset> data,
+                              const ClientOptions& options = {});
 
 }  // namespace shoal::federated_cluster

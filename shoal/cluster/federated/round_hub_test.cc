@@ -28,15 +28,15 @@ class World {
       : options_(options) {
     const federated::Options& rounds = options_.rounds;
     const auto learning = *small_network(static_cast<int64_t>(rounds.fit.batch));
-    const cluster::Lesson lesson{.network = learning.graph,
-                                 .trainer = fit::trainer_options(rounds.fit)};
-    const auto first = federated::LocalTrainer::create(*device_, lesson.network, lesson.trainer);
+    const cluster::TrainingSetup setup{.network = learning.graph,
+                                       .trainer = fit::trainer_options(rounds.fit)};
+    const auto first = federated::LocalTrainer::create(*device_, setup.network, setup.trainer);
     course_.emplace(*federated::Course::create(*device_, small_network, nullptr, rounds,
                                                {first->weights(), first->parameters()}));
     hub_.emplace(options_, *course_, now_);
     for (size_t i = 0; i < shards.size(); ++i) {
       const ClientOptions how = i < clients.size() ? clients[i] : ClientOptions{};
-      clients_.push_back({.session = *ClientSession::create(*device_, lesson, shards[i], how)});
+      clients_.push_back({.session = *ClientSession::create(*device_, setup, shards[i], how)});
       hub_->expect(static_cast<int>(i));
     }
     for (size_t i = 0; i < shards.size(); ++i) hub_->join(static_cast<int>(i), now_);
@@ -100,7 +100,7 @@ class World {
         Client& client = clients_[static_cast<size_t>(letter.worker)];
         if (!client.session) continue;
         const bool worked = client.session->has_work();
-        note(client, client.session->handle(*letter.message));
+        note(client, client.session->take_message(*letter.message));
         if (client.session && client.session->has_work() && !worked) {
           client.free = now_ + client.step;
         }

@@ -1,4 +1,5 @@
-// The mean of what clients learned as a secure sum: the server sees the sum, and no client's part.
+// The mean of what clients learned as a secure sum: an honest server sees
+// the sum, and no client's part (secure_sum/client.h).
 //
 // Client k of K went from w to v_k with n_k examples, at most `most`. Its vector has, for each
 // element, n_k (v_k - w) / most as an integer (train/secure_sum/quantise.h), and at the end three

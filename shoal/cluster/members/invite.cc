@@ -11,7 +11,7 @@ Result<std::string> address_for(const std::string& given, const std::string& lis
   if (!given.empty()) return given;
   SHOAL_ASSIGN(const net::Interface where, net::parse_interface(listening));
   if (!where.is_all) return listening;
-  return invalid("which address should newcomers ask at? Say so by --address HOST:PORT");
+  return invalid("which address should newcomers ask at? Say so as address HOST:PORT");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace message {
 class Data;
 }
 
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 
 // Timeout of one message. A peer that takes longer is treated as lost.
 inline constexpr std::chrono::seconds kMessageTimeout{30};
@@ -20,7 +20,9 @@ inline constexpr std::chrono::seconds kConnectTimeout{5};
 // For timing graphs on a small board.
 inline constexpr std::chrono::seconds kMeasureTimeout{600};
 // For gradients, over a slow link that others use, too. Who is gone is noticed earlier.
-inline constexpr std::chrono::seconds kTrainTimeout{600};
+inline constexpr std::chrono::seconds kTaskTimeout{600};
+// Of the header of a task's message.
+inline constexpr size_t kMostHeaderBytes = 256;
 
 Status send(net::Channel& channel, const message::Message& message,
             std::span<const net::Bytes> payload = {}, bool urgent = false,

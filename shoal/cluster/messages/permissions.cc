@@ -42,20 +42,19 @@ constexpr Row kForWorkers[] = {
     {Kind::kForget, kLeaders},
     {Kind::kAwake, kLeaders},
     {Kind::kCheck, kLeaders},
-    {Kind::kTrain, kLeaders},
-    {Kind::kExamples, kLeaders},
-    {Kind::kTrainOrder, kLeaders},
+    {Kind::kBeginTask, kLeaders},
+    {Kind::kTaskMessage, kLeaders},
     {Kind::kRenewed, only(net::Role::kOwner)},
     {Kind::kData, kLeaders | kWorkers},  // and of these, those that the plan names
     {Kind::kFailed, kServers},           // what was sent to them is refused
 };
 
 constexpr Row kForCoordinators[] = {
-    {Kind::kWelcome, kServers}, {Kind::kMissing, kServers},     {Kind::kReady, kServers},
-    {Kind::kData, kServers},    {Kind::kTraced, kServers},      {Kind::kFailed, kServers},
-    {Kind::kCut, kServers},     {Kind::kDenyList, kServers},    {Kind::kStored, kServers},
-    {Kind::kWorking, kServers}, {Kind::kState, kServers},       {Kind::kChecked, kServers},
-    {Kind::kTaught, kServers},  {Kind::kTrainReport, kServers},
+    {Kind::kWelcome, kServers},   {Kind::kMissing, kServers},     {Kind::kReady, kServers},
+    {Kind::kData, kServers},      {Kind::kTraced, kServers},      {Kind::kFailed, kServers},
+    {Kind::kCut, kServers},       {Kind::kDenyList, kServers},    {Kind::kStored, kServers},
+    {Kind::kWorking, kServers},   {Kind::kState, kServers},       {Kind::kChecked, kServers},
+    {Kind::kTaskReady, kServers}, {Kind::kTaskMessage, kServers},
 };
 
 Status check(std::span<const Row> table, const message::Message& message, net::Role from,

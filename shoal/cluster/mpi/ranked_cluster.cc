@@ -1,5 +1,6 @@
 #include "shoal/cluster/mpi/ranked_cluster.h"
 
+#include "shoal/cluster/data_parallel/training_task.h"
 #include "shoal/cluster/mpi/mpi.h"
 #include "shoal/cluster/worker/worker.h"
 
@@ -12,7 +13,8 @@ std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
 Status work(Ranks& ranks, Device& device) {
   const auto transport = ranks.transport();
-  cluster::Worker worker({.name = name_of(ranks.rank())}, device, *transport);
+  cluster::Worker worker({.name = name_of(ranks.rank()), .tasks = cluster::training_tasks()},
+                         device, *transport);
   auto listener = transport->listen("");
   if (listener.ok()) worker.serve(*std::move(listener));
   ranks.barrier();  // the coordinator comes when it is done, and waits for those that failed, too

@@ -87,8 +87,7 @@ struct ChannelOptions {
   // here, so that a machine which was asleep or starved does not blame its peers.
   std::chrono::milliseconds beat{160};  // so seldom that radios still sleep
   int missed_beats = 2;  // with the interval in which it fell silent: within half a second
-  // Decorators that bytes pass on their way out, the first one first: a slow link (link.h), faults
-  // (fault.h).
+  // Decorators that bytes pass on their way out, the first one first: a slow link (link.h), faults.
   std::vector<std::shared_ptr<const Decorator>> decorators;
 };
 

@@ -5,6 +5,7 @@
 // It has no network and no clock. It says which claims contradict each other, not which is true.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,10 +13,41 @@
 #include <string>
 #include <vector>
 
-#include "shoal/cluster/tasks/dispute.h"
 #include "shoal/cluster/tasks/task_code.h"
+#include "shoal/model/graph/graph.h"
+#include "shoal/plan/part.h"
 
 namespace shoal::cluster {
+
+namespace message {
+class Checked;
+}
+
+// What one worker says of an element.
+struct Claim {
+  std::string from;  // the worker's name; empty: the worker that reports the dispute
+  ValueId value = kNoValue;
+  double said = 0;
+
+  friend bool operator==(const Claim&, const Claim&) = default;
+};
+
+// An element about which the workers of a plan that survives losses contradict each other.
+// Claims about one element of a value, by several workers; or about the same element of all members
+// of a code, as long as they have it.
+struct Dispute {
+  Shape index;
+  std::vector<Claim> claims;
+
+  friend bool operator==(const Dispute&, const Dispute&) = default;
+};
+
+// More in one report tell nothing new.
+inline constexpr size_t kMostDisputes = 8;
+
+void encode(const std::vector<Dispute>& disputes, message::Checked& to);
+// kCorrupt if there are more, or more claims in one, than any worker has reason to report.
+Result<std::vector<Dispute>> decode(const message::Checked& from);
 
 // What is to be compared, and when all of it is there.
 struct CheckOrder {

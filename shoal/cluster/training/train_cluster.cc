@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "shoal/base/text/json.h"
 #include "shoal/cluster/training/training_inputs.h"
 #include "shoal/cluster/training/training_observer.h"
 #include "shoal/train/distributed/schedule/shares.h"
@@ -166,7 +166,7 @@ Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& 
 // As fit::settings_of(), and what decides in a cluster besides. An exact codec learns the same
 // whoever computes what.
 std::string settings_of(const Options& options, CodecKind codec, int64_t steps) {
-  nlohmann::json settings = nlohmann::json::parse(fit::settings_of(options.fit));
+  Json settings = *Json::parse(fit::settings_of(options.fit));
   settings["micro_batches"] = int64_t{1} << options.levels;
   settings["codec"] = name_of(codec);
   settings["steps"] = steps;
@@ -190,7 +190,7 @@ void use_checkpoints(const Options& options, const std::string& settings, size_t
 Result<learn::HubSession::State> read_state(const Options& options, const std::string& settings) {
   const std::filesystem::path& path = options.fit.checkpoint;
   if (!options.fit.resume) return learn::HubSession::State();
-  if (path.empty()) return invalid("--resume needs a checkpoint to go on from");
+  if (path.empty()) return invalid("resume needs a checkpoint to go on from");
   std::error_code unknown;  // reading the file says more
   if (!std::filesystem::exists(path, unknown) && !unknown) {
     options.on_note("no checkpoint " + path.string() + " yet: begins anew");
@@ -331,9 +331,9 @@ Result<Figures> train_with(cluster::ClusterConnection& connection, Device& devic
                            const Options& options, Setup& setup) {
   SHOAL_ASSIGN(const Networks networks, make_steps(setup, options));
   SHOAL_ASSIGN(const Decision decision, decide(connection, networks, options));
-  const cluster::Lesson lesson{.network = setup.network(),
-                               .trainer = setup.trainer(decision.codec),
-                               .exchange = setup.exchange(decision.codec)};
+  const cluster::TrainingSetup given{.network = setup.network(),
+                                     .trainer = setup.trainer(decision.codec),
+                                     .exchange = setup.exchange(decision.codec)};
   SHOAL_ASSIGN(cluster::TrainingRunOptions how, run_options(options, decision, setup, connection));
   Observer observer(options,
                     make_record(options, decision, setup.rate().total, how.workers, connection),
@@ -344,7 +344,7 @@ Result<Figures> train_with(cluster::ClusterConnection& connection, Device& devic
   SHOAL_ASSIGN(
       const cluster::TrainingRun run,
       cluster::run_training(
-          connection.coordinator(), device, lesson,
+          connection.coordinator(), device, given,
           [&](int64_t step, int64_t number) { return setup.examples(step, number); }, how));
   awake.reset();
 

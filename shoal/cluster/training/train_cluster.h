@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "shoal/cluster/data_parallel/training_run.h"
 #include "shoal/cluster/device/cluster_connection.h"
-#include "shoal/cluster/training/training_run.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/train/distributed/exchange/step_codec.h"
 #include "shoal/train/distributed/run/run_record.h"

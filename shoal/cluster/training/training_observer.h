@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "shoal/cluster/data_parallel/training_run.h"
 #include "shoal/cluster/training/training_inputs.h"
-#include "shoal/cluster/training/training_run.h"
 
 namespace shoal::train_cluster {
 

@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "messages.pb.h"
-#include "shoal/base/machine/load_of_others.h"
 #include "shoal/base/machine/machine.h"
 #include "shoal/base/threads/background_thread.h"
 #include "shoal/base/threads/notification.h"
@@ -45,7 +44,10 @@ Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
                [](const auto& channel, const auto& status) { report_to(channel, {}, status); }),
       programs_(device, options_.plan_bytes),
       peers_(options_.name, transport,
-             [this](const ChannelPtr& channel) { return admit(channel, OpenedBy::kUs); }) {
+             [this](const ChannelPtr& channel) { return admit(channel, OpenedBy::kUs); }),
+      task_runners_(options_.tasks,
+                    {options_.task_device != nullptr ? *options_.task_device : device, computing_,
+                     options_.plan_bytes}) {
   if (options_.epochs) epoch_ = options_.epochs->latest();
 }
 
@@ -182,8 +184,12 @@ Worker::Subject Worker::subject_of(const message::Message& message) {
       return {message.forget().plan(), message.forget().request()};
     case message::Message::kData:
       return {message.data().plan(), message.data().request()};
+    case message::Message::kBeginTask:
+      return {0, 0, message.begin_task().task()};
+    case message::Message::kTaskMessage:
+      return {0, 0, message.task_message().task()};
     default:
-      return {0, 0, run_of(message)};
+      return {};
   }
 }
 
@@ -198,7 +204,7 @@ void Worker::forget(const ChannelPtr& channel) {
     channels_.erase(it);
   }
   visitor.leaving.request_stop();
-  trainees_.forget(channel);
+  task_runners_.forget(channel);
   visitor.plans.merge(peers_.remove(channel));
   for (uint64_t plan : visitor.plans) say_cut_off(plan, channel->peer().name);
   for (const WorkerPlanPtr& worker_plan : worker_plans_.take_all(channel)) {
@@ -309,7 +315,7 @@ void Worker::report_to(const ChannelPtr& channel, Subject subject, const Status&
   message::Message reply;
   reply.mutable_failed()->set_plan(subject.plan);
   reply.mutable_failed()->set_request(subject.request);
-  reply.mutable_failed()->set_run(subject.run);
+  reply.mutable_failed()->set_task(subject.task);
   reply.mutable_failed()->set_code(static_cast<uint32_t>(status.code()));
   reply.mutable_failed()->set_text(std::string(status.message()));
   static_cast<void>(send(*channel, reply));  // if it does not arrive, the channel is closing
@@ -355,11 +361,10 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
       return echo(*channel, message.echo());
     case message::Message::kMeasure:
       return measure(channel, message.measure(), frame);
-    case message::Message::kTrain:
-      return train(channel, message.train(), frame);
-    case message::Message::kExamples:
-    case message::Message::kTrainOrder:
-      return trainees_.take(channel, message, frame);
+    case message::Message::kBeginTask:
+      return begin_task(channel, message.begin_task(), frame);
+    case message::Message::kTaskMessage:
+      return task_runners_.take(channel, message.task_message(), frame);
     case message::Message::kAsk:
       // The load is looked at for a while.
       return run_errand(channel, {}, [this, channel] { return tell(channel); });
@@ -451,15 +456,11 @@ Status Worker::measure(const ChannelPtr& channel, const message::Measure& measur
   });
 }
 
-Status Worker::train(const ChannelPtr& channel, const message::Train& train,
-                     const net::Frame& frame) {
-  options_.log("trains: run " + std::to_string(train.run()) + " of " + described(channel->peer()));
-  Device& device = options_.learner != nullptr ? *options_.learner : device_;
-  const Trainee::Machine machine{device, computing_, options_.plan_bytes, options_.own_learning};
-  Trainee::Order order{frame, train.lesson_bytes(), train.own_data()};
-  const auto work = [trainee = trainees_.begin(channel, train.run()), order = std::move(order),
-                     machine]() mutable { return trainee->work(std::move(order), machine); };
-  return run_errand(channel, {0, 0, train.run()}, work);
+Status Worker::begin_task(const ChannelPtr& channel, const message::BeginTask& begin,
+                          const net::Frame& frame) {
+  SHOAL_ASSIGN(auto run, task_runners_.begin(channel, begin, frame));
+  options_.log("begins: task " + begin.name() + " of " + described(channel->peer()));
+  return run_errand(channel, {0, 0, begin.task()}, std::move(run));
 }
 
 Status Worker::tell(const ChannelPtr& channel) {

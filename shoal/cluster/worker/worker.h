@@ -15,8 +15,8 @@
 #include "shoal/cluster/net/transport.h"
 #include "shoal/cluster/worker/byte_budget.h"
 #include "shoal/cluster/worker/store.h"
+#include "shoal/cluster/worker/task_runner.h"
 #include "shoal/cluster/worker/thread_group.h"
-#include "shoal/cluster/worker/trainees.h"
 #include "shoal/cluster/worker/weight_receiver.h"
 #include "shoal/cluster/worker/worker_plans.h"
 #include "shoal/cluster/worker/working_signs.h"
@@ -28,11 +28,11 @@ class Membership;
 namespace shoal::cluster {
 
 namespace message {
+class BeginTask;
 class Failed;
 class Hello;
 class Measure;
 class Rejoin;
-class Train;
 }  // namespace message
 
 struct WorkerOptions {
@@ -43,12 +43,11 @@ struct WorkerOptions {
   std::optional<WeightCache> cache = std::nullopt;  // weights on disk, for a restart
   std::optional<EpochFile> epochs = std::nullopt;   // the latest epoch, for a restart
   FaultHook reached = nullptr;                      // for fault injection
-  // What training runs are computed by: a device that chooses kernels by estimate, so that all
-  // workers learn the same bits. nullptr: the device of plans. Outlives the worker.
-  Device* learner = nullptr;
-  // What learns from this worker's data, which no coordinator sees; null: it has none, and refuses
-  // runs that need such.
-  BeginOwnLearning own_learning = nullptr;
+  // What coordinators may begin here. A task of another name is refused.
+  TasksByName tasks = {};
+  // What tasks compute with: a device that chooses kernels by estimate, so that all workers learn
+  // the same bits. nullptr: the device of plans. Outlives the worker.
+  Device* task_device = nullptr;
   // Its identity, where it has one, so that an owner can renew it.
   std::shared_ptr<net::Membership> membership = nullptr;
   // Gets a line for everybody who connects, deploys or is refused. On any thread; must not block.
@@ -68,9 +67,9 @@ class Worker {
 
  private:
   using ChannelPtr = std::shared_ptr<net::Channel>;
-  // What a message is about; zeros where it is about no plan or no request.
+  // What a message is about; zeros where it is about no plan, no request or no task.
   struct Subject {
-    uint64_t plan = 0, request = 0, run = 0;
+    uint64_t plan = 0, request = 0, task = 0;
   };
 
   void accept();
@@ -96,7 +95,8 @@ class Worker {
   Status refuse(const ChannelPtr& channel, const Status& why);
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
-  Status train(const ChannelPtr& channel, const message::Train& train, const net::Frame& frame);
+  Status begin_task(const ChannelPtr& channel, const message::BeginTask& begin,
+                    const net::Frame& frame);
   std::stop_token leaving(const ChannelPtr& channel);
   Status tell(const ChannelPtr& channel);
   Status tell_removed(const ChannelPtr& coordinator);
@@ -137,7 +137,7 @@ class Worker {
   Epoch epoch_;  // the latest
   Peers peers_;
   TaskThread closer_{1};  // of connections that no plan uses: it waits for sends that go on
-  Trainees trainees_;
+  TaskRunners task_runners_;
   WorkerPlans worker_plans_{computing_, options_.reached};
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_;

@@ -1,4 +1,4 @@
-// BlockHistograms: DeepMon's criterion for what changed in an image (huynh B.3.5). The image is cut
+// BlockHistograms: DeepMon's criterion for what changed in an image [Huynh 2017]. The image is cut
 // into blocks; a block has changed if its histogram has, or if it was last taken too long ago:
 //   h_k(b, c) = share of the pixels of channel c of block b in bin k
 //   d(b)      = mean over c of sum over k of (h_k - h'_k)^2 / (h_k + h'_k)

@@ -22,7 +22,8 @@ Tensor grey_image(Rng& rng) {
 }
 const HistogramOptions kGrey = {.low = 0, .high = 256};
 
-// huynh DM-6: so many pixels of a block of 784, from one bin to another that is empty.
+// DM-6 of docs/references.md: so many pixels of a block of 784, from one bin to another that is
+// empty.
 TEST(BlockHistograms, MeasureWhatDeepMonDoes) {
   const auto measured = [](int pixels) {
     std::vector<float> old(16), now(16);
@@ -40,7 +41,7 @@ TEST(BlockHistograms, MeasureWhatDeepMonDoes) {
   EXPECT_GT(measured(4), HistogramOptions().most);
 }
 
-// huynh DM-7 and DM-8: a still scene is taken again exactly when its time is over.
+// DM-7 and DM-8 of docs/references.md: a still scene is taken again exactly when its time is over.
 TEST(BlockHistograms, ExpireAfterTheirTime) {
   Rng rng(11);
   const Tensor image = grey_image(rng);
@@ -53,7 +54,7 @@ TEST(BlockHistograms, ExpireAfterTheirTime) {
   EXPECT_TRUE(blocks.update(Tensor({DType::kF32, {1, 1, 64, 64}}), 1600).at(0, 0));
 }
 
-// huynh DM-9: what moves inside a block has the same histogram, but other means.
+// DM-9 of docs/references.md: what moves inside a block has the same histogram, but other means.
 TEST(BlockHistograms, MissWhatMovesInsideABlockUnlessMeansAreCompared) {
   for (const bool means : {false, true}) {
     HistogramOptions options = kGrey;
@@ -70,7 +71,7 @@ TEST(BlockHistograms, MissWhatMovesInsideABlockUnlessMeansAreCompared) {
   }
 }
 
-// huynh DM-10: a slow change is never noticed from one image to the next.
+// DM-10 of docs/references.md: a slow change is never noticed from one image to the next.
 TEST(BlockHistograms, DriftUnlessComparedWithWhatWasTaken) {
   Rng rng(12);
   for (const bool since_taken : {false, true}) {

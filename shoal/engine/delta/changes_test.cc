@@ -17,7 +17,7 @@ namespace {
 
 using cpu::Rectangle;
 
-// huynh B.3.5, the share of the positions of each convolution of VGG-16 that can be kept, for
+// [Huynh 2017], the share of the positions of each convolution of VGG-16 that can be kept, for
 // blocks of 28 x 28 pixels that did not change. One tile a pixel.
 struct VggCase {
   std::string name;

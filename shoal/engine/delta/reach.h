@@ -1,7 +1,7 @@
 // Reach: which pixels of a node's output read a pixel of its inputs, as the operator's record says
 // (Operator::split). What has changed in an output follows from what has changed in the inputs:
 //   changed(pixel) = OR over all inputs, and over the pixels of each that it reads
-// This is DeepMon's rule (huynh B.3.5); padding never changes. Pixels read rows and columns
+// This is DeepMon's rule [Huynh 2017]; padding never changes. Pixels read rows and columns
 // independently of each other, so that both are looked up by themselves.
 #pragma once
 

@@ -48,6 +48,11 @@ class Registry {
     return all;
   }
 
+  void explain(std::string kind, std::string how) {
+    const std::scoped_lock lock(mutex_);
+    missing_.insert_or_assign(std::move(kind), std::move(how));
+  }
+
   // A copy: making a device may take long, or make another.
   Result<DeviceKind> find(std::string_view name) const {
     const std::scoped_lock lock(mutex_);
@@ -55,12 +60,15 @@ class Registry {
     if (found != kinds_.end()) return found->second;
     std::string names;
     for (const auto& [other, kind] : kinds_) names += (names.empty() ? "" : ", ") + other;
+    const auto missing = missing_.find(name);
+    if (missing != missing_.end()) names += "; " + missing->second;
     return Status(Code::kNotFound, "no device " + std::string(name) + "; there are " + names);
   }
 
  private:
   mutable std::mutex mutex_;
   std::map<std::string, DeviceKind, std::less<>> kinds_;
+  std::map<std::string, std::string, std::less<>> missing_;  // how each can be had
 };
 
 // A function-local static: registration by other static initialisers may come first.
@@ -82,6 +90,10 @@ Result<DeviceKind> find_device_kind(std::string_view name) {
 }
 
 void register_device(DeviceKind kind) { registry().add(std::move(kind)); }
+
+void explain_missing_device(std::string kind, std::string how) {
+  registry().explain(std::move(kind), std::move(how));
+}
 
 std::vector<DeviceKind> device_kinds() { return registry().all(); }
 

@@ -57,6 +57,10 @@ Result<DeviceKind> find_device_kind(std::string_view name);
 // Adds a kind, or replaces the one of the same name. Thread-safe.
 void register_device(DeviceKind kind);
 
+// Of a kind that this program lacks: how a program can have it, which make_device() then says after
+// the kinds that there are. Thread-safe.
+void explain_missing_device(std::string kind, std::string how);
+
 // All kinds, in the order of their names. Thread-safe.
 std::vector<DeviceKind> device_kinds();
 

@@ -30,6 +30,16 @@ TEST(MakeDevice, NamesTheKindsThatThereAre) {
   EXPECT_EQ(make_device("hybrid:cpu+tpu").status().code(), Code::kNotFound);
 }
 
+TEST(MakeDevice, SaysHowAKindCanBeHad) {
+  explain_missing_device("npu", "npu comes with the package npu");
+  const auto made = make_device("npu:0");
+  EXPECT_EQ(made.status().code(), Code::kNotFound);
+  const std::string message = message_of(made);
+  EXPECT_EQ(message.substr(0, 29), "no device npu; there are cpu,");
+  EXPECT_TRUE(message.ends_with("; npu comes with the package npu")) << message;
+  EXPECT_EQ(message_of(make_device("tpu")).find("npu"), std::string::npos);
+}
+
 TEST(FindDeviceKind, NeedsNoArgument) {
   EXPECT_EQ(find_device_kind("cpu")->name, "cpu");
   EXPECT_EQ(find_device_kind("hybrid")->name, "hybrid");

@@ -32,7 +32,7 @@ enum class MatrixUnits : uint8_t {
 struct Capabilities {
   int64_t max_group_items = 1;  // work items of a group
   // Memory that the items of a group share, in bytes. 0: none, or only a part of global memory, so
-  // that kernels do without (DeepMon's rule: huynh B.3).
+  // that kernels do without (DeepMon's rule [Huynh 2017]).
   int64_t local_bytes = 0;
 
   int64_t compute_units = 1;  // that work at the same time

@@ -21,7 +21,7 @@ namespace shoal::opencl {
 namespace {
 
 Result<std::shared_ptr<const Api>> load() {
-  SHOAL_ASSIGN(void* const library, gpu::open_library("OpenCL", {"libOpenCL.so.1"}));
+  SHOAL_ASSIGN(void* const library, gpu::open_library(Part::kOpenCl, {"libOpenCL.so.1"}));
   auto api = std::make_shared<Api>();
   const char* missing = nullptr;
 #define SHOAL_CL(name) \

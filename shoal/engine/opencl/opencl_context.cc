@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "shoal/base/processes/parts.h"
 #include "shoal/base/text/printable.h"
 
 namespace shoal::opencl {
@@ -63,8 +64,12 @@ OpenClDescription describe(const Api& api, cl_platform_id platform, cl_device_id
 Result<std::vector<Found>> find_devices(const Api& api) {
   cl_uint count = 0;
   std::vector<cl_platform_id> platforms(kMostDevices);
-  SHOAL_TRY(status_of(api.clGetPlatformIDs(kMostDevices, platforms.data(), &count),
-                      "listing the platforms of OpenCL"));
+  const Status listed = status_of(api.clGetPlatformIDs(kMostDevices, platforms.data(), &count),
+                                  "listing the platforms of OpenCL");
+  if (listed.code() == Code::kUnavailable) {
+    return part_missing(Part::kOpenCl, listed.message(), Code::kUnavailable);
+  }
+  SHOAL_TRY(listed);
   platforms.resize(std::min(count, kMostDevices));
   std::vector<Found> found;
   for (cl_platform_id platform : platforms) {
@@ -78,7 +83,9 @@ Result<std::vector<Found>> find_devices(const Api& api) {
       if (device != nullptr) found.push_back({device, describe(api, platform, device)});
     }
   }
-  if (found.empty()) return Status(Code::kUnavailable, "OpenCL has no devices here");
+  if (found.empty()) {
+    return part_missing(Part::kOpenCl, "OpenCL has no devices here", Code::kUnavailable);
+  }
   return found;
 }
 

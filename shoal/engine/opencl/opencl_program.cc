@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "shoal/base/machine/usable_cores.h"
+#include "shoal/base/machine/machine.h"
 #include "shoal/base/text/printable.h"
 #include "shoal/base/threads/thread_pool.h"
 #include "shoal/engine/gpu/device/program_file.h"

@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "shoal/base/files/temporary_folder.h"
-#include "shoal/base/machine/usable_cores.h"
+#include "shoal/base/machine/machine.h"
 #include "shoal/engine/device/failover.h"
 #include "shoal/engine/devices/devices.h"
 #include "shoal/engine/gpu/device/gpu_device_testing.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "shoal/base/machine/usable_cores.h"
+#include "shoal/base/machine/machine.h"
 
 namespace shoal::opencl {
 namespace {

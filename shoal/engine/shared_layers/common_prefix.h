@@ -1,4 +1,4 @@
-// The first layers that several networks have in common (mcdnn 3.5): stored once, and run once for
+// The first layers that several networks have in common [Han 2016]: stored once, and run once for
 // an input that all of them are asked about.
 //
 //   memory  = bytes of the prefix + the sum of those of the suffixes

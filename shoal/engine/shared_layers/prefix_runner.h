@@ -1,4 +1,4 @@
-// PrefixRunner: runs the first layers of several networks once for an input (mcdnn 3.5). Requests
+// PrefixRunner: runs the first layers of several networks once for an input [Han 2016]. Requests
 // about the same input, at the same time or one soon after another, share what it gives.
 #pragma once
 

@@ -1,5 +1,5 @@
-// MC-15 to MC-17 of mcdnn 8, on networks that compute: shared first layers and networks in two
-// parts give bit by bit what whole networks do.
+// MC-15 to MC-17 of docs/references.md, on networks that compute: shared first layers and networks
+// in two parts give bit by bit what whole networks do.
 #include <gtest/gtest.h>
 
 #include <cmath>

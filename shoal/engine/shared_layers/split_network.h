@@ -1,5 +1,5 @@
 // A network in two parts: its first layers, and the rest, which reads what they give. The parts may
-// run in two places (mcdnn 3.5, split execution): what travels between them is `sent_bytes`.
+// run in two places (split execution [Han 2016]): what travels between them is `sent_bytes`.
 //
 // Parts are made of a network that passes have optimised already, so that nothing is folded across
 // the cut that the whole network would not fold: on a device that chooses the same kernels for

@@ -1,5 +1,6 @@
-// Array: a weight-stationary systolic array of multipliers, modelled cycle by cycle (hadidi 9.2).
-// It computes C[M,L] = S[M,K] X[K,L] in integers: S is stationary, the columns of X stream through.
+// Array: a weight-stationary systolic array of multipliers, modelled cycle by cycle
+// [Hadidi 2021, 5.1]. It computes C[M,L] = S[M,K] X[K,L] in integers: S is stationary, the columns
+// of X stream through.
 //
 // S is cut into blocks of `rows` x `width`; row r of the array holds a row of the block. A column
 // of X enters the first row, which alone is connected to memory, and moves down a row per cycle.
@@ -10,7 +11,7 @@
 // Every cell keeps the weights of the last `buffers` blocks. A block that is still there is used
 // without loading it again; another one replaces that which was not used for the longest time.
 //
-// Cycles (hadidi 9.3), with blocks = ceil(K / width) ceil(M / rows):
+// Cycles [Hadidi 2021, 5.1], with blocks = ceil(K / width) ceil(M / rows):
 //   sum over blocks of max(L, bytes streamed / bytes_per_cycle) + rows + stages,  + rows per load
 #pragma once
 

@@ -82,7 +82,7 @@ TEST(Array, IsExactAndAsFastAsTheFormulaSays) {
   }
 }
 
-// By hand, from hadidi 9.3.
+// By hand, from [Hadidi 2021, 5.1].
 TEST(CountCycles, IsTheThesisFormula) {
   EXPECT_EQ(count_stages({}), 5);
   EXPECT_EQ(count_cycles({}, {64, 32, 10}, 0), 10 + 64 + 5);

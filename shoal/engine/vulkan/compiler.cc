@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "shoal/base/processes/module.h"
+#include "shoal/base/processes/parts.h"
 #include "shoal/base/text/printable.h"
 
 namespace shoal::vulkan {
@@ -12,7 +13,7 @@ Result<CompileGlsl*> load() {
   const std::string file = "shoal_glsl.so", what = "kernels for Vulkan cannot be compiled: ";
   const Result<void*> library = open_module(file);
   if (!library.ok()) {
-    return Status(library.status().code(), what + std::string(library.status().message()));
+    return part_missing(Part::kVulkan, what + std::string(library.status().message()));
   }
   auto* compile = reinterpret_cast<CompileGlsl*>(::dlsym(*library, kCompileGlsl));
   if (compile == nullptr) return Status(Code::kUnsupported, what + file + " is of another version");

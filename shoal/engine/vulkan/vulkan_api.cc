@@ -10,7 +10,7 @@ namespace {
 Result<std::shared_ptr<const Api>> load() {
   // The second one is Android's.
   SHOAL_ASSIGN(void* const library,
-               gpu::open_library("Vulkan", {"libvulkan.so.1", "libvulkan.so"}));
+               gpu::open_library(Part::kVulkan, {"libvulkan.so.1", "libvulkan.so"}));
   auto api = std::make_shared<Api>();
   const char* missing = nullptr;
 #define SHOAL_VK(name) \

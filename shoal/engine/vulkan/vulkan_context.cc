@@ -9,6 +9,7 @@
 #include <cstring>
 #include <thread>
 
+#include "shoal/base/processes/parts.h"
 #include "shoal/base/text/printable.h"
 #include "shoal/engine/gpu/device/program_file.h"
 
@@ -110,7 +111,8 @@ Result<std::vector<Found>> find_devices(const Api& api, VkInstance instance) {
                       driver_of(api, device, properties), memory_of(api, device)}});
   }
   if (found.empty()) {
-    return Status(Code::kUnavailable, "no device of this machine computes by Vulkan 1.1");
+    return part_missing(Part::kVulkan, "no device of this machine computes by Vulkan 1.1",
+                        Code::kUnavailable);
   }
   std::ranges::stable_sort(found, {}, &Found::rank);
   return found;

@@ -1,7 +1,7 @@
 // Branches: parts of a graph that share nothing but its inputs until they are joined, as those of
-// networks made for little communication are (hadidi 8.2). Each branch is computed by one worker,
-// what joins them by one of these workers: N branches on N workers take N messages with the input,
-// N - 1 with what the branches give, and one with the answer. Nothing else travels.
+// networks made for little communication are [Hadidi 2021, 5.1]. Each branch is computed by one
+// worker, what joins them by one of these workers: N branches on N workers take N messages with the
+// input, N - 1 with what the branches give, and one with the answer. Nothing else travels.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // k-means with a capacity for each cluster. Plain k-means makes clusters of very unequal sizes
-// where the data has more groups than clusters are wanted (mao 1.3.4).
+// where the data has more groups than clusters are wanted [Mao 2017a].
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
 // Clusters: the non-zeros of a sparse fully-connected weight, divided over workers so that few
-// values travel (MoDNN's MSCC and FGCP: mao 1.3.4, 1.3.5). A hub has all inputs and wants all
+// values travel (MSCC and FGCP of MoDNN [Mao 2017a]). A hub has all inputs and wants all
 // outputs.
 //
 // 1. Rows get a part each: spectral embedding, balanced k-means, refinement (embedding.h,

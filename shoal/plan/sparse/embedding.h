@@ -1,4 +1,4 @@
-// Spectral embedding of the rows of a sparse pattern (mao 1.3.4, steps 1 to 4). With A as zeros and
+// Spectral embedding of the rows of a sparse pattern [Mao 2017a]. With A as zeros and
 // ones, D1 = diag(row sums) and D2 = diag(column sums),
 //
 //   An = D1^-1/2 A D2^-1/2 = U diag(s) Vᵀ,      Z = D1^-1/2 U diag(s).

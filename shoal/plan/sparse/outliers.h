@@ -1,4 +1,4 @@
-// Fine-grain cross partition (mao 1.3.5): which outliers the hub computes. A unit is what one part
+// Fine-grain cross partition [Mao 2017a]: which outliers the hub computes. A unit is what one part
 // has in one column of another part. The hub has the input and takes the output in any case, so a
 // unit that it computes saves one value. With time[p] = work / speed + values * seconds per value:
 //

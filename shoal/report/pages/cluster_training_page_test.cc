@@ -1,7 +1,7 @@
 // The page about a training run on a cluster.
-#include "shoal/report/pages/cluster_training_page.h"
-
 #include <gtest/gtest.h>
+
+#include "shoal/report/pages/training_page.h"
 
 namespace shoal::report {
 namespace {

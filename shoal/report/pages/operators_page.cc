@@ -58,17 +58,17 @@ computes, and the Scan of opset 8.
 
 Most operators that they list gained element types only. What else they changed, and what becomes of it:
 
-| opset | operator | change | here |
-| --- | --- | --- | --- |
-| 23, 24, 25 | Attention | new; then `nonpad_kv_seqlen`; then windows | our own Attention, with masks made of nodes |
-| 23 | RMSNormalization, RotaryEmbedding | new | a record; nodes |
-| 23 | QuantizeLinear | `precision` | not read: the division is in f32 |
-| 23 | DequantizeLinear | `output_dtype` | read |
-| 24 | Cast, CastLike | `round_mode` of float8e8m0 | read |
-| 24 | Swish, TensorScatter | new | a record; nodes |
-| 26 | BitCast, CumProd | new | records |
-| 27 | CausalConvWithState, LinearAttention | new | nodes; a record |
-| 27 | Range | `stash_type` | not read: floats are computed in f64 |
+|opset|operator|change|here|
+|---|---|---|---|
+|23, 24, 25|Attention|new; then `nonpad_kv_seqlen`; then windows|our own Attention, with masks made of nodes|
+|23|RMSNormalization, RotaryEmbedding|new|a record; nodes|
+|23|QuantizeLinear|`precision`|not read: the division is in f32|
+|23|DequantizeLinear|`output_dtype`|read|
+|24|Cast, CastLike|`round_mode` of float8e8m0|read|
+|24|Swish, TensorScatter|new|a record; nodes|
+|26|BitCast, CumProd|new|records|
+|27|CausalConvWithState, LinearAttention|new|nodes; a record|
+|27|Range|`stash_type`|not read: floats are computed in f64|
 
 ## Element types
 
@@ -222,7 +222,7 @@ std::vector<Row> rows_of_refused() {
 std::string markdown(const Row& header, const std::vector<Row>& rows) {
   std::string text;
   const auto add = [&](const Row& cells) {
-    for (const std::string& cell : cells) text += "| " + cell + " ";
+    for (const std::string& cell : cells) text += "|" + cell;
     text += "|\n";
   };
   add(header);

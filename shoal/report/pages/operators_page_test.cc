@@ -35,10 +35,10 @@ TEST(OperatorsPage, NamesWhatIsReadAndWhatIsRefused) {
   const size_t refused = page.find("## What is refused");
   ASSERT_NE(refused, page.npos);
   for (const onnx::OperatorHistory& history : onnx::operator_histories()) {
-    EXPECT_NE(page.find("\n| " + std::string(history.name) + " |"), page.npos) << history.name;
+    EXPECT_NE(page.find("\n|" + std::string(history.name) + "|"), page.npos) << history.name;
   }
-  EXPECT_GT(page.find("\n| StringSplit |"), refused);
-  EXPECT_LT(page.find("\n| Conv |"), refused);
+  EXPECT_GT(page.find("\n|StringSplit|"), refused);
+  EXPECT_LT(page.find("\n|Conv|"), refused);
 }
 
 }  // namespace

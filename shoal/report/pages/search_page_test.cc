@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "shoal/report/pages/fit_cluster_page.h"
-
 namespace shoal::report {
 namespace {
 

@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// Instance A of mcdnn 3.2: a large variant for 2 J, a small one for half a joule.
+// Instance A of [Han 2016]: a large variant for 2 J, a small one for half a joule.
 ChooserOptions options(double joules) {
   schedule::Task task{.name = "faces", .requests_per_day = 100};
   task.options = {{.variant = "big", .accuracy = 0.9, .ms = 20, .joules = 2, .bytes = 100},

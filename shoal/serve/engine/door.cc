@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "shoal/base/processes/module.h"
+#include "shoal/base/processes/parts.h"
 
 namespace shoal::serve {
 
@@ -10,7 +11,7 @@ namespace shoal::serve {
 Result<std::unique_ptr<Door>> open_grpc_door(Backend& backend, const DoorOptions& options) {
   const std::string file = "shoal_grpc.so";
   const auto unsupported = [](const std::string& reason) {
-    return Status(Code::kUnsupported, "gRPC cannot be had: " + reason);
+    return part_missing(Part::kGrpc, "gRPC cannot be had: " + reason);
   };
   const Result<void*> opened = open_module(file);
   if (!opened.ok()) return unsupported(std::string(opened.status().message()));

@@ -1,4 +1,4 @@
-// Parts of a model, which run in two places (mcdnn 3.5, split execution): the first layers of NAME
+// Parts of a model, which run in two places (split execution [Han 2016]): the first layers of NAME
 // up to its node N are the model NAME.firstN, the others NAME.restN. Two servers with the same
 // model make the same parts of it, so that one can run the first layers and ask the other for the
 // rest.

@@ -1,4 +1,4 @@
-// SharedLayers: first layers that variants of several tasks have in common (mcdnn 3.5). They are in
+// SharedLayers: first layers that variants of several tasks have in common [Han 2016]. They are in
 // memory once, and run once for an input that several tasks are asked about.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the scores of a network for a few classes mean for all classes of its task (mcdnn 3.4).
+// What the scores of a network for a few classes mean for all classes of its task [Han 2016].
 #pragma once
 
 #include <cstdint>

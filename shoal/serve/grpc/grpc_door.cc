@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "inference.grpc.pb.h"
-#include "shoal/base/machine/usable_cores.h"
+#include "shoal/base/machine/machine.h"
 #include "shoal/cluster/net/address.h"
 #include "shoal/serve/engine/door.h"
 #include "shoal/serve/grpc/calls.h"

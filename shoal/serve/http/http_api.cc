@@ -2,18 +2,102 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "shoal/base/text/json_text.h"
 #include "shoal/base/text/printable.h"
 #include "shoal/engine/inputs/image.h"
-#include "shoal/serve/http/classes.h"
+#include "shoal/engine/run/scores.h"
+#include "shoal/model/zoo/embedded.h"
+#include "shoal/report/html/assets.h"
+#include "shoal/serve/engine/served_model.h"
 #include "shoal/serve/http/guard.h"
-#include "shoal/serve/http/page_reply.h"
+#include "shoal/serve/http/reply.h"
 #include "shoal/serve/protocol/documents.h"
+#include "shoal/serve/protocol/infer.h"
 #include "shoal/serve/protocol/metrics.h"
 
 namespace shoal::serve {
 namespace {
+
+// Nothing from elsewhere, nothing inline, and nobody's frame. Pictures are those that a visitor
+// chose, which have a blob's address.
+constexpr std::string_view kPolicy =
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'\r\n"
+    "Referrer-Policy: no-referrer\r\n";
+
+struct File {
+  std::string_view type, text;
+  std::string tag;
+};
+
+std::optional<File> find_file(std::string_view name) {
+  if (const page::Asset* asset = page::find_asset(name)) {
+    return File{asset->type, asset->text, asset->tag};
+  }
+  for (const zoo::Sample& sample : zoo::digits_samples()) {
+    if (sample.name != name) continue;
+    const std::string_view text(reinterpret_cast<const char*>(sample.png.data()),
+                                sample.png.size());
+    return File{"image/png", text, page::tag_of(text)};
+  }
+  return std::nullopt;
+}
+
+// The file of that name from the binary: the name is looked up and goes nowhere else. Empty: the
+// page itself. `known_tag` is the ETag of what the client has.
+Reply page_reply(std::string_view name, std::string_view known_tag) {
+  const std::optional<File> file = find_file(name.empty() ? "index.html" : name);
+  if (!file) return failure_reply(Status(Code::kNotFound, "there is no such path"));
+  Reply reply;
+  reply.type = file->type;
+  reply.headers = std::string(kPolicy) +
+                  // A browser keeps it, and asks each time whether it is still the same.
+                  "Cache-Control: no-cache\r\nETag: " + file->tag + "\r\n";
+  if (known_tag == file->tag) {
+    reply.status = 304;
+  } else {
+    reply.body = file->text;
+  }
+  return reply;
+}
+
+// {"model_name","model_version","top":[{"index","label","score","share"}]}, best first.
+// The first output has the scores; parameters of the answer follow. kInvalidArgument if it holds no
+// scores of one example.
+Result<std::string> print_classes(const ModelFacts& model, const InferResponse& response,
+                                  size_t top) {
+  const Tensor& scores = response.outputs.at(0).tensor;
+  const Shape& shape = scores.shape();
+  if (scores.dtype() != DType::kF32 || shape.rank() == 0 || scores.count() < 2 ||
+      scores.count() != shape[shape.rank() - 1]) {
+    return invalid("the model is no classifier: its first output is " + to_string(scores.type()));
+  }
+  const std::vector<std::string>& labels = model.source.labels;
+  std::string text = "{\"model_name\":" + json_text(response.model_name) +
+                     ",\"model_version\":" + json_text(response.model_version) + ",\"top\":[";
+  const char* separator = "";
+  for (const fit::RankedClass& one : fit::top_classes(scores.data<float>(), top)) {
+    const std::string label =
+        one.index < labels.size() ? labels[one.index] : "class " + std::to_string(one.index);
+    text += separator;
+    text += "{\"index\":" + std::to_string(one.index) +
+            ",\"label\":" + json_text(valid_utf8(label)) +
+            ",\"score\":" + json_number(static_cast<double>(one.score)) +
+            ",\"share\":" + json_number(one.probability) + "}";
+    separator = ",";
+  }
+  text += "]";
+  for (const auto& [name, value] : response.parameters) {
+    text += "," + json_text(name) + ":" + json_text(valid_utf8(value));
+  }
+  return text + "}";
+}
 
 Reply json_reply(std::string text) {
   Reply reply;

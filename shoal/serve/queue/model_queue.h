@@ -27,9 +27,24 @@
 
 #include "shoal/base/status.h"
 #include "shoal/base/threads/fair_queue.h"
-#include "shoal/serve/queue/run_times.h"
 
 namespace shoal::serve {
+
+// Not thread-safe.
+class RunTimes {
+ public:
+  using Duration = std::chrono::steady_clock::duration;
+
+  // A batch of so many items took so long. REQUIRES: items > 0
+  void learn(int64_t items, Duration took);
+
+  // The time to expect for a batch of so many items: what the next larger known size takes, or in
+  // proportion to the largest known. Zero before the first learn(). REQUIRES: items > 0
+  Duration of(int64_t items) const;
+
+ private:
+  std::map<int64_t, Duration> usual_;  // by items: moving averages
+};
 
 using Time = std::chrono::steady_clock::time_point;
 using Duration = std::chrono::steady_clock::duration;

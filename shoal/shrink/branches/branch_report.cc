@@ -16,12 +16,12 @@ constexpr std::string_view kAuto = "auto";
 constexpr size_t kMostTried = 64;  // branches that `auto` tries
 
 template <class T>
-Result<T> number_in(std::string_view text, const std::string& flag, const std::string& what) {
+Result<T> number_in(std::string_view text, const std::string& setting, const std::string& what) {
   T number{};
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc() && stopped == end) return number;
-  return invalid(flag + " takes " + what + ", not " + std::string(text));
+  return invalid(setting + " takes " + what + ", not " + std::string(text));
 }
 
 Result<std::vector<double>> numbers_in(std::string_view text) {
@@ -29,7 +29,7 @@ Result<std::vector<double>> numbers_in(std::string_view text) {
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     SHOAL_ASSIGN(numbers.emplace_back(),
-                 number_in<double>(text.substr(begin, end - begin), "--widths",
+                 number_in<double>(text.substr(begin, end - begin), "widths",
                                    "numbers such as 1,2,4, or auto"));
     begin = end + 1;
   }
@@ -64,12 +64,12 @@ Result<std::vector<double>> widths_of(const BranchWords& words, const Graph& gra
     SHOAL_ASSIGN(const plan::ClusterProfile all, cluster_for(kMostTried));
     SHOAL_ASSIGN(count, fewest_branches(graph, all, fattened, kMostTried));
     if (count == 1) {
-      return invalid("one worker has the memory for the whole network: say how many --branches");
+      return invalid("one worker has the memory for the whole network: say how many branches");
     }
   } else {
-    SHOAL_ASSIGN(count, number_in<size_t>(words.branches, "--branches", "a number, or auto"));
+    SHOAL_ASSIGN(count, number_in<size_t>(words.branches, "branches", "a number, or auto"));
   }
-  if (count > kMostBranches) return invalid("--branches is out of range");
+  if (count > kMostBranches) return invalid("branches is out of range");
   return equal_widths(count);
 }
 
@@ -79,7 +79,7 @@ Status set_fatten(const std::string& text, double max_drop, LearnOptions& option
     return {};
   }
   SHOAL_ASSIGN(options.branches.fatten,
-               number_in<double>(text, "--fatten", "a number of percent, or auto"));
+               number_in<double>(text, "fatten", "a number of percent, or auto"));
   return {};
 }
 

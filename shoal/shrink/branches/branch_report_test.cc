@@ -34,11 +34,11 @@ TEST_F(Reports, TakeWidthsInWords) {
   EXPECT_EQ(widths({.branches = "4"}), equal_widths(4));
   EXPECT_EQ(widths({.widths = "1,2.5,4"}), (std::vector<double>{1, 2.5, 4}));
   EXPECT_EQ(widths({.widths = "auto"}).size(), 2U) << "one for each worker";
-  EXPECT_EQ(problem({.branches = "many"}), "--branches takes a number, or auto, not many");
-  EXPECT_EQ(problem({.branches = "-1"}), "--branches takes a number, or auto, not -1");
+  EXPECT_EQ(problem({.branches = "many"}), "branches takes a number, or auto, not many");
+  EXPECT_EQ(problem({.branches = "-1"}), "branches takes a number, or auto, not -1");
   EXPECT_EQ(problem({.branches = std::to_string(kMostBranches + 1)}), "--branches is out of range");
-  EXPECT_EQ(problem({.widths = "1,,2"}), "--widths takes numbers such as 1,2,4, or auto, not ");
-  EXPECT_EQ(problem({.widths = "1,2x"}), "--widths takes numbers such as 1,2,4, or auto, not 2x");
+  EXPECT_EQ(problem({.widths = "1,,2"}), "widths takes numbers such as 1,2,4, or auto, not ");
+  EXPECT_EQ(problem({.widths = "1,2x"}), "widths takes numbers such as 1,2,4, or auto, not 2x");
   EXPECT_EQ(problem({}),
             "one worker has the memory for the whole network: say how many --branches");
   // Where it has not, there are as few branches as fit.
@@ -60,7 +60,7 @@ TEST_F(Reports, TakeFatteningInWords) {
   ASSERT_TRUE(set_fatten("auto", 1.5, all).ok());
   EXPECT_EQ(all.max_drop, 1.5);
   EXPECT_EQ(set_fatten("fat", 1, all).message(),
-            "--fatten takes a number of percent, or auto, not fat");
+            "fatten takes a number of percent, or auto, not fat");
 }
 
 TEST_F(Reports, PredictWithoutLearning) {

@@ -14,8 +14,8 @@
 namespace shoal::branch {
 
 // The smallest power of two, up to `most`, for which every branch fits the memory of one worker
-// (hadidi 8.3.2); 1 if the network itself fits. Branches go to the workers in turn. kExhausted if
-// there is none. REQUIRES: the cluster has a worker.
+// [Hadidi 2021, 5.1]; 1 if the network itself fits. Branches go to the workers in turn. kExhausted
+// if there is none. REQUIRES: the cluster has a worker.
 Result<size_t> fewest_branches(const Graph& graph, const plan::ClusterProfile& cluster,
                                double fatten, size_t most);
 

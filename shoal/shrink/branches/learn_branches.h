@@ -12,7 +12,7 @@
 //
 // All networks learn by the same recipe from the same images in the same order: first the dense
 // control, which is the network as it was given and teaches the others; then the branches, from
-// fresh weights as in the thesis (hadidi 8.3.5), or refitted to what the network answers
+// fresh weights as in the thesis [Hadidi 2021, 5.1], or refitted to what the network answers
 // (begin_branches.h); last the control of the same work, a single network that is as narrow as it
 // takes to have the multiply-accumulates of all branches.
 //

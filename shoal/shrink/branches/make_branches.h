@@ -1,5 +1,6 @@
-// A classifier as narrow branches that share only the input and the classifying layer (hadidi 8.3).
-// Each branch can be computed by a machine of its own, and nothing travels between branches.
+// A classifier as narrow branches that share only the input and the classifying layer
+// [Hadidi 2021, 5.1]. Each branch can be computed by a machine of its own, and nothing travels
+// between branches.
 //
 // A layer of w channels has in branch i of widths d
 //
@@ -10,7 +11,7 @@
 // classifying layer, which is the last product, stays as wide as it was. What it read before, each
 // branch gives a part of. The parts are added up or concatenated: added up after a stack of fully
 // connected layers, concatenated otherwise, which is what the thesis' parameter totals say
-// (hadidi 8.3.3).
+// [Hadidi 2021, 5.1].
 //
 // Channels are those of groups.h, so whatever can be removed there, residual shortcuts included, is
 // narrowed here. A branch begins with weights of the network: its own share of the channels, in

@@ -58,7 +58,7 @@ std::vector<std::string> ShrinkResult::warnings() const {
   if (recipe_does_harm()) {
     lines.push_back("training took the dense network from " + fixed(top1_before, 2) + " to " +
                     fixed(dense.top1, 2) +
-                    " %: a lower --rate or --clip 1 may help, and these figures say little");
+                    " %: a lower rate or clip 1 may help, and these figures say little");
   }
   for (const std::string& control : lost_to()) {
     lines.push_back("the control '" + control + "' is better: the removal gained nothing");

@@ -1,4 +1,4 @@
-// TPrune (mao 5): a smaller transformer. Heads and feed-forward lines learn to be small by
+// TPrune [Mao 2021]: a smaller transformer. Heads and feed-forward lines learn to be small by
 // structured Hoyer-square, the smallest are removed, and the rest learns again. Examples are
 // arrays: with labels the network learns them, without it imitates its own answers as they were.
 //

@@ -1,5 +1,5 @@
 // Masking blocks: small networks beside a network that choose, batch by batch, which units of a
-// group nobody reads (D-Pruner, huynh C.3.1).
+// group nobody reads (D-Pruner [Huynh 2018]).
 #pragma once
 
 #include <cstdint>

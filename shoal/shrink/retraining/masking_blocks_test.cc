@@ -55,8 +55,8 @@ class MaskingBlocks : public ::testing::Test {
   const std::vector<Tensor> inputs_ = random_inputs(graph_, rng_);
 };
 
-// huynh DP-2: the lowest scores are masked, exactly a fifth of what is left and what
-// is gone.
+// DP-2 of docs/references.md: the lowest scores are masked, exactly a fifth of what is left and
+// what is gone.
 TEST_F(MaskingBlocks, MaskTheLowestScores) {
   ASSERT_EQ(groups_.groups.size(), 3u);
   const compress::Group& wide = groups_.groups[1];
@@ -88,7 +88,8 @@ TEST_F(MaskingBlocks, MaskTheLowestScores) {
   }
 }
 
-// huynh DP-3: where no score decides, the network with masks is the one without the units.
+// DP-3 of docs/references.md: where no score decides, the network with masks is the one without the
+// units.
 TEST_F(MaskingBlocks, MaskedEqualsRemoved) {
   for (int i = 0; i < 10; ++i) {
     // All but one unit of each group, so that nothing is left to choose.
@@ -106,9 +107,9 @@ TEST_F(MaskingBlocks, MaskedEqualsRemoved) {
   }
 }
 
-// huynh DP-4. A score has the gradient of the mask times the slope of a sigmoid, which is a quarter
-// where all scores are 0. With their bias as the parameter, the former is what the loss changes by
-// if the mask of a unit does.
+// DP-4 of docs/references.md. A score has the gradient of the mask times the slope of a sigmoid,
+// which is a quarter where all scores are 0. With their bias as the parameter, the former is what
+// the loss changes by if the mask of a unit does.
 TEST_F(MaskingBlocks, ScoresLearnStraightThrough) {
   const auto blocks = with_masking_blocks(graph_, groups_, {});
   ASSERT_TRUE(blocks.ok());

@@ -20,7 +20,8 @@ struct NamedGenerator {
   Generator generator;
 };
 
-// Sparse graphs: what the thesis' tables and hadidi 10.6 compare, without those that are one chain.
+// Sparse graphs: what the thesis' tables and [Hadidi 2021, 5.2] compare, without those that are one
+// chain.
 const std::array<NamedGenerator, 8>& generators() {
   static const std::array<NamedGenerator, 8> all = {{
       {"dp-0.2", concurrent::DistanceProbability{.alpha = 0.2, .probability = 0.9}},

@@ -24,7 +24,7 @@ struct Dag {
 using Edge = std::pair<size_t, size_t>;
 
 // Directs every edge from the smaller to the larger number. The source feeds all vertices without a
-// predecessor, and all without a successor feed the sink (hadidi 10.3). Inner vertex i + 1 is
+// predecessor, and all without a successor feed the sink [Hadidi 2021, 5.2]. Inner vertex i + 1 is
 // vertex i of the edges. REQUIRES: count > 0; the ends of an edge are different and below `count`;
 // no edge is there twice.
 Dag make_dag(size_t count, const std::vector<Edge>& edges);

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "shoal/base/math/draws.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/zoo/builder.h"
-#include "shoal/shrink/search/dice.h"
 
 namespace shoal::concurrent {
 namespace {
@@ -32,12 +32,12 @@ Status check(const NetworkOptions& options) {
 }
 
 std::vector<int> levels_of(const Dag& dag, const NetworkOptions& options) {
-  Dice dice(options.seed);
+  Draws draws(options.seed);
   std::vector<int> level(dag.size(), 0);
   for (size_t v = 1; v < dag.size(); ++v) {
     for (size_t from : dag.predecessors[v]) level[v] = std::max(level[v], level[from]);
     if (v == dag.sink() || level[v] + 1 >= options.levels) continue;
-    if (options.staging == Staging::kGreedy || dice.below(2) == 0) ++level[v];
+    if (options.staging == Staging::kGreedy || draws.below(2) == 0) ++level[v];
   }
   return level;
 }

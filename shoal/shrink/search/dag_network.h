@@ -1,4 +1,4 @@
-// Network: a classifier of images whose layers are wired as a DAG (hadidi 10.3).
+// Network: a classifier of images whose layers are wired as a DAG [Hadidi 2021, 5.2].
 //
 // The source is a 3 x 3 convolution and a norm. An inner vertex is the sum of its inputs, ReLU, a
 // 3 x 3 convolution, separable or plain, and a norm. The sink is the sum of its inputs, ReLU, the

@@ -1,6 +1,6 @@
 // Partition: a unit for each vertex, such that little travels and work is balanced. It serves the
-// concurrency score (hadidi 10.3, dag_score.h), which is about the DAG, not about a schedule: a
-// schedule cuts edges wherever no time is lost, and leaves a chain on one unit.
+// concurrency score ([Hadidi 2021, 5.2] and dag_score.h), which is about the DAG, not about a
+// schedule: a schedule cuts edges wherever no time is lost, and leaves a chain on one unit.
 //
 // Lambda, the bytes that travel, is minimised under a cap on the work of a unit by the method of
 // Fiduccia and Mattheyses. A pass moves each inner vertex once, always the one whose move to some

@@ -1,8 +1,8 @@
 // Schedule: when and where each vertex of a DAG is computed.
 //
-// Source and sink are placed as in hadidi 10.3: every unit computes the source for itself, and an
-// extra unit computes the sink from what all others send. The inner vertices are placed by list
-// scheduling. With w(v) the seconds of a vertex and c(v) those of sending what it makes,
+// Source and sink are placed as in [Hadidi 2021, 5.2]: every unit computes the source for itself,
+// and an extra unit computes the sink from what all others send. The inner vertices are placed by
+// list scheduling. With w(v) the seconds of a vertex and c(v) those of sending what it makes,
 //
 //   rank(v) = w(v) + max over successors s of (c(v) + rank(s)),
 //

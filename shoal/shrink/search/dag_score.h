@@ -1,5 +1,5 @@
 // Concurrency score: how well a DAG can be computed by n units, from a partition of its vertices
-// alone (hadidi 10.3). With w(v) the work of an inner vertex and L(v) the bytes of what it makes,
+// alone [Hadidi 2021, 5.2]. With w(v) the work of an inner vertex and L(v) the bytes that it makes,
 //
 //   eta     = (most work on one path) / (sum of w / n)                                  (Eq 5.2)
 //   delta   = (most work on one unit) / (sum of w / n)

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "shoal/base/math/draws.h"
 #include "shoal/base/overloaded.h"
-#include "shoal/shrink/search/dice.h"
 
 namespace shoal::concurrent {
 namespace {
@@ -37,33 +37,33 @@ Status check(const Generator& generator, size_t vertices) {
 
 // An edge for each pair with the probability of the pair.
 template <class Probability>
-std::vector<Edge> independent_edges(size_t vertices, Dice& dice, const Probability& probability) {
+std::vector<Edge> independent_edges(size_t vertices, Draws& draws, const Probability& probability) {
   std::vector<Edge> edges;
   for (size_t i = 0; i < vertices; ++i) {
     for (size_t j = i + 1; j < vertices; ++j) {
-      if (dice.uniform() < probability(i, j)) edges.emplace_back(i, j);
+      if (draws.uniform() < probability(i, j)) edges.emplace_back(i, j);
     }
   }
   return edges;
 }
 
-std::vector<Edge> edges_of(const ErdosRenyi& er, size_t vertices, Dice& dice) {
-  return independent_edges(vertices, dice, [&](size_t, size_t) { return er.probability; });
+std::vector<Edge> edges_of(const ErdosRenyi& er, size_t vertices, Draws& draws) {
+  return independent_edges(vertices, draws, [&](size_t, size_t) { return er.probability; });
 }
 
-std::vector<Edge> edges_of(const DistanceProbability& dp, size_t vertices, Dice& dice) {
+std::vector<Edge> edges_of(const DistanceProbability& dp, size_t vertices, Draws& draws) {
   return independent_edges(
-      vertices, dice, [&](size_t i, size_t j) { return edge_probability(dp, vertices, i, j); });
+      vertices, draws, [&](size_t i, size_t j) { return edge_probability(dp, vertices, i, j); });
 }
 
-std::vector<Edge> edges_of(const BarabasiAlbert& ba, size_t vertices, Dice& dice) {
+std::vector<Edge> edges_of(const BarabasiAlbert& ba, size_t vertices, Draws& draws) {
   std::vector<Edge> edges;
   std::vector<size_t> ends;  // of all edges: a vertex is there as often as its degree
   for (size_t v = ba.edges; v < vertices; ++v) {
     std::set<size_t> chosen;
     while (chosen.size() < ba.edges) {
       // All degrees are zero at first, and all vertices that there are must be taken.
-      chosen.insert(ends.empty() ? chosen.size() : ends[dice.below(ends.size())]);
+      chosen.insert(ends.empty() ? chosen.size() : ends[draws.below(ends.size())]);
     }
     for (size_t to : chosen) {
       edges.emplace_back(to, v);
@@ -73,7 +73,7 @@ std::vector<Edge> edges_of(const BarabasiAlbert& ba, size_t vertices, Dice& dice
   return edges;
 }
 
-std::vector<Edge> edges_of(const WattsStrogatz& ws, size_t vertices, Dice& dice) {
+std::vector<Edge> edges_of(const WattsStrogatz& ws, size_t vertices, Draws& draws) {
   const auto edge = [](size_t a, size_t b) { return Edge(std::min(a, b), std::max(a, b)); };
   std::set<Edge> edges;
   for (size_t i = 1; i <= ws.neighbours / 2; ++i) {
@@ -83,10 +83,10 @@ std::vector<Edge> edges_of(const WattsStrogatz& ws, size_t vertices, Dice& dice)
   for (size_t i = 1; i <= ws.neighbours / 2; ++i) {
     for (size_t v = 0; v < vertices; ++v) {
       // A vertex that has an edge to all others keeps what it has.
-      if (dice.uniform() >= ws.probability || degrees[v] + 1 == vertices) continue;
+      if (draws.uniform() >= ws.probability || degrees[v] + 1 == vertices) continue;
       const size_t old = (v + i) % vertices;
       size_t to = v;
-      while (to == v || edges.count(edge(v, to)) != 0) to = dice.below(vertices);
+      while (to == v || edges.count(edge(v, to)) != 0) to = draws.below(vertices);
       edges.erase(edge(v, old));
       edges.insert(edge(v, to));
       --degrees[old];
@@ -106,9 +106,9 @@ double edge_probability(const DistanceProbability& dp, size_t vertices, size_t i
 
 Result<Dag> generate(const Generator& generator, size_t vertices, uint64_t seed) {
   SHOAL_TRY(check(generator, vertices));
-  Dice dice(seed);
+  Draws draws(seed);
   return std::visit(
-      [&](const auto& kind) { return make_dag(vertices, edges_of(kind, vertices, dice)); },
+      [&](const auto& kind) { return make_dag(vertices, edges_of(kind, vertices, draws)); },
       generator);
 }
 

@@ -1,4 +1,4 @@
-// Generators of random DAGs (hadidi 10.3). Each makes an undirected graph of N vertices, which
+// Generators of random DAGs [Hadidi 2021, 5.2]. Each makes an undirected graph of N vertices, which
 // make_dag() directs. The same generator, N and seed give the same DAG on every machine.
 #pragma once
 
@@ -31,7 +31,7 @@ struct WattsStrogatz {
 
 // The thesis' DP. Vertices stand on a ring, d(i, j) = min(|i - j|, N - |i - j|), and a pair has an
 // edge with probability alpha p^(beta d). There are no stages, so no vertex waits for all others.
-// An alpha near 1 joins all neighbours on the ring to one long chain (hadidi 10.6).
+// An alpha near 1 joins all neighbours on the ring to one long chain.
 struct DistanceProbability {
   double alpha = 0.2;
   double probability = 0.9;

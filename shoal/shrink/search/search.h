@@ -1,5 +1,5 @@
 // Architecture search for several devices: which wiring of layers gives the best accuracy for its
-// time on so many units (hadidi 10; candidates.h).
+// time on so many units ([Hadidi 2021, 5.2]; candidates.h).
 //
 //   search::SearchOptions options{.out = "found"};
 //   options.recipe.data = "cifar10";

@@ -5,10 +5,10 @@
 namespace shoal::federated {
 Status check_for_workers(const GivenFlags& given, std::string_view network) {
   if (network == "mpi") return invalid("ranks of MPI have no data");
-  for (const char* flag : {"--clients", "--split", "--classes-per-client", "--stragglers",
-                           "--present", "--leaving", "--step-seconds", "--slowest"}) {
-    if (given(flag)) {
-      return invalid(std::string(flag) + " is for simulated clients, not for workers");
+  for (const char* name : {"clients", "split", "classes-per-client", "stragglers", "present",
+                           "leaving", "step-seconds", "slowest"}) {
+    if (given(std::string("--") + name)) {
+      return invalid(std::string(name) + " is for simulated clients, not for workers");
     }
   }
   return {};
@@ -39,8 +39,7 @@ Result<Options> resolve(const ScenarioSettings& settings, fit::TrainingOptions f
   fit.checkpoint.clear();
   Options all = resolve(settings, std::move(fit), given);
   const auto kind = learn::find_codec(codec);
-  if (!kind)
-    return invalid("--codec " + std::string(codec) + " is for training without --federated");
+  if (!kind) return invalid("codec " + std::string(codec) + " is for training without federated");
   all.codec = *kind;
   return all;
 }

@@ -59,7 +59,7 @@ TEST(Scenario, HasACodecThatIsKnownAndNoCheckpoint) {
   EXPECT_TRUE(options->fit.checkpoint.empty());
   EXPECT_EQ(options->fit.optimizer.rate, 0.5f);
   EXPECT_EQ(resolve({}, fit, none, "auto").status().message(),
-            "--codec auto is for training without --federated");
+            "codec auto is for training without federated");
 }
 
 }  // namespace

@@ -10,8 +10,10 @@
 // Of a client that sent its vector the neighbours reveal b_u, of one that dropped out its mask key,
 // and never both: x_u stays masked.
 //
-// The server may be curious, and may lie to clients about who dropped out. It is trusted to pass on
-// public keys unchanged: channels are authenticated (shoal/cluster/net), keys are not signed.
+// The server may be curious. It is trusted to pass on public keys unchanged (channels are
+// authenticated by shoal/cluster/net, keys are not signed), to tell all clients the same of who
+// dropped out, and to give all of them the same recipe: a server that lies about any of these can
+// learn a vector.
 //
 // A client has no I/O: messages in, messages out. Whatever it refuses ends its part of the round;
 // later calls fail. Not thread-safe.

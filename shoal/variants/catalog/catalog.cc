@@ -1,15 +1,14 @@
-// The JSON of an index. nlohmann-json throws, so that parsing is in one try block. Names become
-// parts of names of tensors only, never of paths.
+// The JSON of an index. Names become parts of names of tensors only, never of paths.
 #include "shoal/variants/catalog/catalog.h"
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/file.h"
+#include "shoal/base/text/json.h"
 #include "shoal/base/text/printable.h"
 #include "shoal/shrink/compress/units/groups.h"
 #include "shoal/shrink/compress/units/remove.h"
@@ -20,8 +19,6 @@
 
 namespace shoal::catalog {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kFormat = 2;                                    // 1 had widths only, and can be read
 constexpr size_t kMostVariants = 64, kMostBytes = 4'000'000;  // of an index
@@ -39,52 +36,58 @@ std::filesystem::path own_in(const std::filesystem::path& folder) {
 
 std::string file_of(const std::string& name) { return name + ".onnx"; }
 
-json json_of(const Variant& variant) {
+Json json_of(const Variant& variant) {
   const VariantFigures& f = variant.figures;
-  json j = {{"name", variant.name}, {"method", variant.method},         {"widths", variant.widths},
-            {"top1", f.top1},       {"held_out_top1", f.held_out_top1}, {"ms", f.ms},
-            {"macs", f.size.macs},  {"parameters", f.size.parameters},  {"bytes", f.size.bytes},
-            {"memory", f.memory},   {"millijoules", f.millijoules}};
-  if (variant.has_file) j["file"] = file_of(variant.name);
+  Json json = {
+      {"name", variant.name}, {"method", variant.method},         {"widths", variant.widths},
+      {"top1", f.top1},       {"held_out_top1", f.held_out_top1}, {"ms", f.ms},
+      {"macs", f.size.macs},  {"parameters", f.size.parameters},  {"bytes", f.size.bytes},
+      {"memory", f.memory},   {"millijoules", f.millijoules}};
+  if (variant.has_file) json["file"] = file_of(variant.name);
   if (variant.special) {
-    j["special"] = {{"classes", variant.special->classes},
-                    {"threshold", variant.special->threshold},
-                    {"falls", variant.special->falls},
-                    {"precision", variant.special->precision}};
+    json["special"] = {{"classes", variant.special->classes},
+                       {"threshold", variant.special->threshold},
+                       {"falls", variant.special->falls},
+                       {"precision", variant.special->precision}};
   }
-  return j;
+  return json;
 }
 
-json json_of(const Catalog& catalog) {
-  json variants = json::array();
+Json json_of(const Catalog& catalog) {
+  Json variants = Json::array();
   for (const Variant& variant : catalog.variants) variants.push_back(json_of(variant));
-  return {
-      {"format", kFormat}, {"energy_model", std::string(energy_model())}, {"variants", variants}};
+  return {{"format", kFormat}, {"energy_model", energy_model()}, {"variants", variants}};
 }
 
-std::optional<Special> special_from(const json& j) {
-  if (!j.contains("special")) return std::nullopt;
-  const json& special = j.at("special");
-  return Special{.classes = special.at("classes").get<std::vector<int64_t>>(),
-                 .threshold = special.at("threshold"),
-                 .falls = special.at("falls"),
-                 .precision = special.at("precision")};
+Result<Special> special_from(const Json& json) {
+  Special special;
+  SHOAL_TRY(json.get("classes", special.classes));
+  SHOAL_TRY(json.get("threshold", special.threshold));
+  SHOAL_TRY(json.get("falls", special.falls));
+  SHOAL_TRY(json.get("precision", special.precision));
+  return special;
 }
 
-Variant variant_from(const json& j) {
-  return {.name = j.at("name"),
-          .widths = j.at("widths").get<compress::Widths>(),
-          .figures = {.top1 = j.at("top1"),
-                      .held_out_top1 = j.at("held_out_top1"),
-                      .ms = j.at("ms"),
-                      .size = {.macs = j.at("macs"),
-                               .parameters = j.at("parameters"),
-                               .bytes = j.at("bytes")},
-                      .memory = j.at("memory"),
-                      .millijoules = j.at("millijoules")},
-          .method = j.value("method", "nested"),
-          .has_file = j.contains("file"),
-          .special = special_from(j)};
+Result<Variant> variant_from(const Json& json) {
+  Variant variant;
+  variant.method = "nested";
+  variant.has_file = json.find("file") != nullptr;
+  VariantFigures& f = variant.figures;
+  SHOAL_TRY(json.get("name", variant.name));
+  SHOAL_TRY(json.get("widths", variant.widths));
+  SHOAL_TRY(json.get("top1", f.top1));
+  SHOAL_TRY(json.get("held_out_top1", f.held_out_top1));
+  SHOAL_TRY(json.get("ms", f.ms));
+  SHOAL_TRY(json.get("macs", f.size.macs));
+  SHOAL_TRY(json.get("parameters", f.size.parameters));
+  SHOAL_TRY(json.get("bytes", f.size.bytes));
+  SHOAL_TRY(json.get("memory", f.memory));
+  SHOAL_TRY(json.get("millijoules", f.millijoules));
+  if (json.find("method") != nullptr) SHOAL_TRY(json.get("method", variant.method));
+  if (const Json* const special = json.find("special")) {
+    SHOAL_ASSIGN(variant.special, special_from(*special));
+  }
+  return variant;
 }
 
 bool is_sane(const VariantFigures& f) {
@@ -181,18 +184,21 @@ Status write_catalog(const std::filesystem::path& folder, const Catalog& catalog
 Result<Catalog> parse_catalog(std::string_view text) {
   const auto corrupt = [](const std::string& what) { return Status(Code::kCorrupt, what); };
   if (text.size() > kMostBytes) return corrupt("it is too long");
-  Catalog catalog;
-  try {
-    const json index = json::parse(text);
-    const int format = index.at("format");
-    if (format < 1 || format > kFormat) return corrupt("it is of another version");
-    const json& variants = index.at("variants");
-    if (!variants.is_array() || variants.empty() || variants.size() > kMostVariants) {
-      return corrupt("the number of variants is out of range");
-    }
-    for (const json& one : variants) catalog.variants.push_back(variant_from(one));
-  } catch (const json::exception&) {
+  const auto index = Json::parse(text);
+  int64_t format = 0;
+  std::vector<Json> variants;
+  if (!index.ok() || !index->get("format", format).ok())
     return corrupt("no index, or a damaged one");
+  if (format < 1 || format > kFormat) return corrupt("it is of another version");
+  if (!index->get("variants", variants).ok() || variants.empty() ||
+      variants.size() > kMostVariants) {
+    return corrupt("the number of variants is out of range");
+  }
+  Catalog catalog;
+  for (const Json& one : variants) {
+    auto variant = variant_from(one);
+    if (!variant.ok()) return corrupt("no index, or a damaged one");
+    catalog.variants.push_back(*std::move(variant));
   }
   std::set<std::string> names;
   for (const Variant& variant : catalog.variants) {

@@ -1,5 +1,5 @@
-// ClassWatch: whether few classes are seen at present, so that a small network for them pays (mcdnn
-// 3.4).
+// ClassWatch: whether few classes are seen at present, so that a small network for them pays
+// [Han 2016].
 //
 //   K* = the smallest set of classes with a share rho of the recent answers
 //

@@ -1,4 +1,4 @@
-// The fractional multiple-choice knapsack with several resources, solved exactly (mcdnn 3.2):
+// The fractional multiple-choice knapsack with several resources, solved exactly [Han 2016]:
 //
 //   max  sum_g sum_c value_gc x_gc    s.t.  sum_c x_gc <= 1 for each group g,  x >= 0,
 //                                           sum_g sum_c cost_gcr x_gc <= budget_r for each resource

@@ -1,6 +1,6 @@
 // Scheduler: which variant answers a request, and where, so that answers are as accurate as the
 // day's budgets of energy and money, the memory and the latency allow (approximate model
-// scheduling, mcdnn 3.2 and 3.3). It decides without I/O: requests and time in, decisions out. The
+// scheduling [Han 2016]). It decides without I/O: requests and time in, decisions out. The
 // same requests give the same decisions.
 //
 //   Scheduler scheduler(catalog, budgets, paging);

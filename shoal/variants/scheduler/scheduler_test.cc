@@ -31,7 +31,7 @@ DayReport run(const Catalog& catalog, const Budgets& budgets, const std::vector<
   return simulate_day(scheduler, budgets, paging, requests);
 }
 
-// MC-4, vector A of mcdnn 3.2.
+// MC-4, vector A of [Han 2016].
 TEST(Scheduler, SpendsAnEnergyBudgetToTheLastAnswer) {
   const Catalog catalog{.fragments = {},
                         .tasks = {{.name = "a",

@@ -1,5 +1,5 @@
 // Specialiser: when a small network for the classes that are seen now is made, and when it is given
-// up (mcdnn 3.4). The small one answers first, the general one where it does not:
+// up [Han 2016]. The small one answers first, the general one where it does not:
 //
 //   E[cost] = cost_s + p_fall * cost_g,   which pays iff   p_fall < 1 - cost_s / cost_g
 //

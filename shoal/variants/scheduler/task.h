@@ -1,5 +1,5 @@
 // What a scheduler chooses from: tasks, and for each the variants of its network at the places
-// where they can run (mcdnn 3.2). Values.
+// where they can run [Han 2016]. Values.
 //
 //   Task digits{.name = "digits", .latency_ms = 50};
 //   digits.options = {{.variant = "v0", .accuracy = 0.99, .ms = 8, .joules = 0.02, .bytes =
@@ -27,15 +27,15 @@ enum class Place : uint8_t {
 };
 const char* name_of(Place place);
 
-// The first layers of several networks, which are stored once and run once for an input (mcdnn
-// 3.5).
+// The first layers of several networks, which are stored once and run once for an input
+// [Han 2016].
 struct Fragment {
   std::string name = {};
   double ms = 0, joules = 0;
   int64_t bytes = 0;
 };
 
-// A cascade's second network (mcdnn 3.4): it answers where the first one does not.
+// A cascade's second network [Han 2016]: it answers where the first one does not.
 struct Fallback {
   double share = 0;     // of inputs that the first one does not answer, as far as known beforehand
   double accuracy = 0;  // of the second one
@@ -79,12 +79,12 @@ struct Budgets {
   double seconds = 36'000;  // of the day
 };
 
-// What it takes to read a variant into memory (mcdnn 4).
+// What it takes to read a variant into memory [Han 2016].
 struct Paging {
   double joules_per_byte = 0, seconds_per_byte = 0;
 };
 
-// A network on another server (mcdnn 4): what it takes from here.
+// A network on another server [Han 2016]: what it takes from here.
 struct Cloud {
   double round_trip_ms = 20;
   double bytes_per_second = 1e6;  // of the uplink

@@ -1,5 +1,5 @@
 // AsyncKeys: which key frame each frame is answered from, while features of the next one are still
-// computed (ADFF, mao 4.3.1).
+// computed (ADFF [Mao 2019]).
 //
 // Every frame is answered from the last key frame whose features are complete, so no frame waits
 // for features but the first. One key frame is computed at a time; of those that come meanwhile the

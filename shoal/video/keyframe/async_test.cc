@@ -1,4 +1,5 @@
-// The asynchronous order and the simulation of latencies: rows E2 to E6 and E14 of mao 4.8.
+// The asynchronous order and the simulation of latencies: checks E2 to E6 and E14 of
+// docs/references.md.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -7,7 +8,7 @@
 #include "shoal/base/math/random.h"
 #include "shoal/video/keyframe/async_features.h"
 #include "shoal/video/keyframe/async_keys.h"
-#include "shoal/video/keyframe/simulate_keys.h"
+#include "shoal/video/keyframe/simulate_keys_testing.h"
 
 namespace shoal::keyframe {
 namespace {
@@ -148,7 +149,7 @@ TEST(AsyncKeys, AnswerFromTheNewestCompleteKeyFrame) {
 
 Tensor number(size_t frame) { return Tensor::of<float>({1}, {static_cast<float>(frame)}); }
 
-// E4 of mao 4.8; the thread sanitizer sees it, too.
+// E4 of docs/references.md; the thread sanitizer sees it, too.
 TEST(AsyncFeatures, AreNeverNewerThanTheFrameOrHalfDone) {
   std::mt19937 rng(5);
   AsyncFeatures features([](const Tensor& input) -> Result<std::vector<Tensor>> {

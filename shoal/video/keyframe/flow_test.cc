@@ -191,7 +191,7 @@ TEST(Warp, MovesTheBlockedLayoutAsThePlainOne) {
   }
 }
 
-// E1 of mao 4.8: with flow that is found, not given.
+// E1 of docs/references.md: with flow that is found, not given.
 TEST(Warp, GivesTheFeaturesOfAFrameThatMovedByWholeStrides) {
   const auto device = make_cpu_device({.threads = 1});
   const auto network = compile(*device, stride16_network(kHeight, kWidth));

@@ -1,4 +1,4 @@
-// When a frame is a key frame: the more has moved since the last one, the sooner (VDS, mao 4.3.2).
+// When a frame is a key frame: the more has moved since the last one, the sooner (VDS [Mao 2019]).
 //
 //   m = mean over blocks of |sum of motion vectors since the last key frame|
 //   t = clamp((m - low) / (high - low), 0, 1)

@@ -1,4 +1,4 @@
-// Scheduling of key frames by motion: rows E7 to E9 of mao 4.8, and C5.
+// Scheduling of key frames by motion: checks E7 to E9 of docs/references.md, and C5.
 #include "shoal/video/keyframe/key_schedule.h"
 
 #include <gtest/gtest.h>

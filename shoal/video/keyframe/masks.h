@@ -1,5 +1,5 @@
-// Masks for spatially sparse inference: where in an image a network is to compute (SSI, mao 4.3.3).
-// The masks are those of delta inference (engine/delta/tile_mask.h).
+// Masks for spatially sparse inference: where in an image a network is to compute (SSI [Mao 2019]).
+// The masks are those of delta inference (delta/tile_mask.h).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A network over a stream that computes its features of key frames only (Deep Feature Flow with
-// MobiEye's scheduling, mao 4). Between key frames, those of the last one are moved by the flow of
-// the image, and only the light part of the network runs.
+// MobiEye's scheduling [Mao 2019]). Between key frames, those of the last one are moved by the flow
+// of the image, and only the light part of the network runs.
 //
 //   SHOAL_ASSIGN(const auto pipeline, keyframe::Pipeline::open(network, *device));
 //   for (const Tensor& input : inputs) {

@@ -1,4 +1,4 @@
-// Features of key frames that are computed only where the image has changed (SSI, mao 4.3.3, with
+// Features of key frames that are computed only where the image has changed (SSI [Mao 2019], with
 // its brightness mask). Elsewhere they are those of the key frame before, moved by the flow.
 //
 //   changed  = tiles of 16 pixels with one that differs by 15 levels or more from the image that

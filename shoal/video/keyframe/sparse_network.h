@@ -1,4 +1,4 @@
-// SparseNetwork: a network that computes only where a mask says so (SSI, mao 4.3.3).
+// SparseNetwork: a network that computes only where a mask says so (SSI [Mao 2019]).
 //
 // The mask of the input is brought to the plane of each value, and of a node whose kernel can leave
 // out parts of its output (engine/cpu/rectangle_kernel.h) only the tiles that are set are computed;

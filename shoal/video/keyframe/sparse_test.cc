@@ -1,4 +1,4 @@
-// Masks and sparse networks: rows E10, E11 and E13 of mao 4.8.
+// Masks and sparse networks: checks E10, E11 and E13 of docs/references.md.
 #include <gtest/gtest.h>
 
 #include <random>

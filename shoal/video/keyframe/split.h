@@ -1,5 +1,5 @@
 // A network as two: a heavy part that computes features, and a light one that does its task with
-// them (Deep Feature Flow, mao 4.2). Features of a key frame can then stand, warped, for those of
+// them (Deep Feature Flow [Mao 2019]). Features of a key frame can then stand, warped, for those of
 // the frames after it.
 //
 //   SHOAL_ASSIGN(const auto at, keyframe::find_cut(network));

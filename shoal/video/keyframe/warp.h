@@ -1,4 +1,4 @@
-// Warping: features of one frame moved to where they belong in another (mao 4.2).
+// Warping: features of one frame moved to where they belong in another [Mao 2019].
 //
 //   out(c, y, x) = in(c, y + dy, x + dx)    bilinear between pixels, zero outside
 #pragma once

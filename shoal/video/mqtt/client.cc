@@ -1,5 +1,7 @@
 #include "shoal/video/mqtt/client.h"
 
+#include "shoal/base/processes/parts.h"
+
 #ifdef SHOAL_MQTT
 #include <dlfcn.h>
 #include <mosquitto.h>
@@ -189,7 +191,7 @@ class Connection : public Client {
 Result<std::unique_ptr<Client>> Client::connect(const Broker& broker, const Message& will) {
   const Api* const api = load();
   if (api == nullptr) {
-    return Status(Code::kUnsupported, "MQTT needs libmosquitto.so.1 (package libmosquitto1)");
+    return part_missing(Part::kMqtt, "MQTT needs libmosquitto.so.1, which cannot be loaded");
   }
   auto connection = std::make_unique<Connection>(*api);
   SHOAL_TRY(connection->start(broker, will));
@@ -199,7 +201,7 @@ Result<std::unique_ptr<Client>> Client::connect(const Broker& broker, const Mess
 #else
 
 Result<std::unique_ptr<Client>> Client::connect(const Broker&, const Message&) {
-  return Status(Code::kUnsupported, "this build has no MQTT: libmosquitto-dev was not there");
+  return part_missing(Part::kMqtt, "this build has no MQTT");
 }
 
 #endif

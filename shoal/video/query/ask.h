@@ -1,6 +1,6 @@
 // Ask: the frames of an index that show a class, with few answers of an expensive network.
 //
-//   for each cluster of the class:                                            (huynh E.3)
+//   for each cluster of the class:                                            [Huynh 2019, 5]
 //     for exit j: if the probability of its best class reaches tau[j]:
 //                   the cluster is taken iff that is the class; next cluster
 //     else it is taken iff the expensive network sees the class in its first object

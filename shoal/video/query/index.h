@@ -1,4 +1,4 @@
-// Index: objects of a video by the labels they may have, alike ones together (huynh E.2).
+// Index: objects of a video by the labels they may have, alike ones together [Huynh 2019, 5].
 //
 // For every label of an object it goes into the nearest of that label's clusters, if its features
 // are within a distance of the cluster's mean, else into a new one. At most `open` clusters of a

@@ -1,6 +1,6 @@
 // Labels of an object in an index: what a cheap classifier with exits may have seen.
 //
-//   R(x) = union over the exits j of J of the best k classes of exit j        (huynh E.3)
+//   R(x) = union over the exits j of J of the best k classes of exit j        [Huynh 2019, 5]
 //
 // It has k labels where the exits agree, and up to |J| k where they do not. The index is as large
 // as the sum of |R|. A configuration (k, J) is chosen on labelled examples: the smallest sum with

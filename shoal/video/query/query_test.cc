@@ -1,4 +1,5 @@
-// The rows FQ-1 to FQ-6 of huynh E.8 and C6, on synthetic streams with brute force as the control.
+// The checks FQ-1 to FQ-6 and C6 of docs/references.md, on synthetic streams with brute force as
+// the control.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Queries about a video: an index that a cheap classifier makes of its frames, and the frames that
-// show a class, with few looks of an expensive classifier (huynh E.2, E.3).
+// show a class, with few looks of an expensive classifier [Huynh 2019, 5].
 #pragma once
 
 #include <atomic>

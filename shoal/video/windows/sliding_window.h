@@ -1,4 +1,5 @@
-// Sliding window: the last so many items of a stream, in order, however they arrive (hadidi 7.3).
+// Sliding window: the last so many items of a stream, in order, however they arrive
+// [Hadidi 2021, 4.5].
 //
 // Items have tags 0, 1, 2, ... Workers that take turns give them back in another order, twice, or
 // not at all. An item waits until those before it are there. One that is missing is lost when

@@ -1,5 +1,5 @@
 // Temporal pyramid: what happened in a window, as maxima of features over ever shorter ranges of it
-// (Ryoo et al. 2015; hadidi 7.2).
+// (Ryoo et al. 2015; [Hadidi 2021, 4.5]).
 //
 // Level l divides the window into 2^l ranges, as equal as they can be: range r of n items is
 // [r n / 2^l, (r + 1) n / 2^l), and at least one item. Four levels are 1 + 2 + 4 + 8 = 15 ranges,

@@ -1,5 +1,5 @@
-// Windows over streams: the same as from the whole stream at once, however items arrive (hadidi
-// 7.8).
+// Windows over streams: the same as from the whole stream at once, however items arrive
+// [Hadidi 2021, 4.5].
 #include <gtest/gtest.h>
 
 #include <algorithm>

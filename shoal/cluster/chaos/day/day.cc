@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 constexpr double kSwing = 0.8;
 constexpr uint64_t kClients = 16;
 constexpr Time kBroken = 1ms;
-// As of channels that hear nothing (simulated/sim_network.cc).
+// As of channels that hear nothing (net/channel/heartbeat_timer.h).
 constexpr Time kShortestSilence = 320ms, kLongestSilence = 480ms;
 
 class Day {

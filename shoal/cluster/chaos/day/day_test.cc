@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shoal/cluster/chaos/simulated/small_model.h"
+#include "shoal/cluster/chaos/small_model.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::chaos {

@@ -1,16 +1,20 @@
-// The shell around Requests and FailoverPolicy for a day's worth of requests. It takes the same
-// steps as sim_coordinator.cc, but a request is one event and not one for each message: an attempt
-// that begins at t ends at
+// The shell around Requests and FailoverPolicy for a day's worth of requests. It takes the steps of
+// FailoverDeployment, but a request is one event and not one for each message: an attempt that
+// begins at t ends at
 //
 //   end = max(t + seconds, end of the attempt before + period)
 //
 // with the seconds of one answer and the period of many, both from the planner's simulation. An
 // attempt whose worker is lost on the way does not end; Requests replays it when the loss is
 // noticed.
+
 #include "shoal/cluster/chaos/day/sim_team.h"
 
 #include <algorithm>
 #include <limits>
+
+#include "shoal/cluster/coordinator/policy/attempt_window.h"
+#include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::chaos {
 namespace {
@@ -23,6 +27,38 @@ constexpr Time kLookAgain = 1s, kGrace = 2s;
 constexpr Time kPlanning = 1s;
 
 Time in_time(double seconds) { return Time(static_cast<int64_t>(1e9 * seconds)); }
+
+// The period of requests that follow each other as closely as the window lets them.
+double period_of(const plan::ScheduledPlan& scheduled, const plan::ClusterProfile& cluster) {
+  const size_t window = cluster::window_of(scheduled.plan());
+  return 1 / plan::simulate_stream(std::span(&scheduled, 1), cluster, 8 * window, window)
+                 .requests_per_second();
+}
+
+plan::Plan at_places(plan::Plan plan, const std::vector<int>& places) {
+  for (plan::Segment& segment : plan.segments) {
+    for (plan::Task& task : segment.tasks) task.worker = places[static_cast<size_t>(task.worker)];
+  }
+  return plan;
+}
+
+// Seconds that each worker's weights are on their way from the coordinator.
+std::vector<double> seconds_to_give(const plan::ScheduledPlan& scheduled,
+                                    const plan::ClusterProfile& team) {
+  std::vector<double> bytes(team.workers.size());
+  for (size_t s = 0; s < scheduled.plan().segments.size(); ++s) {
+    const std::vector<plan::Task>& tasks = scheduled.plan().segments[s].tasks;
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      bytes[static_cast<size_t>(tasks[t].worker)] +=
+          weight_bytes(scheduled.graph(), scheduled.schedule().parts[s][t]);
+    }
+  }
+  std::vector<double> seconds;
+  for (size_t w = 0; w < bytes.size(); ++w) {
+    seconds.push_back(plan::seconds_of(bytes[w], team.coordinator, team.links[w]));
+  }
+  return seconds;
+}
 
 }  // namespace
 
@@ -182,9 +218,18 @@ void SimTeam::withdraw(uint64_t plan) {
   deployed_.erase(plan);
 }
 
+// The policy's plans are offered, the others withdrawn when no request uses them any more.
 void SimTeam::retire() {
-  retire_plans(kService, present(), policy_, requests_, retired_,
-               [this](uint64_t plan) { withdraw(plan); });
+  const auto whole = [&](uint64_t plan) { return requests_.is_whole(plan); };
+  for (uint64_t plan : policy_.retire(present(), whole)) retired_.insert(plan);
+  // An empty offer would end the service.
+  if (!policy_.order().empty()) requests_.offer(kService, policy_.order(), true);
+  std::erase_if(retired_, [&](uint64_t plan) {
+    // Requests that began by a retired plan end by it.
+    if (requests_.in_use(plan)) return false;
+    withdraw(plan);
+    return true;
+  });
 }
 
 // Carries out all steps of all open requests.
@@ -230,6 +275,72 @@ void SimTeam::arrive(uint64_t attempt) {
 double SimTeam::expected_seconds() const {
   if (current_ == nullptr) return std::numeric_limits<double>::infinity();
   return current_->seconds + static_cast<double>(open_.size()) * current_->period_seconds;
+}
+
+TeamPlans::TeamPlans(const Graph& graph, const plan::ClusterProfile& cluster,
+                     const std::vector<plan::Choices::Group>& groups)
+    : graph_(graph), cluster_(cluster), groups_(groups), kinds_(cluster.workers.size()) {
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (int worker : groups[g]) kinds_[static_cast<size_t>(worker)] = g;
+  }
+}
+
+Result<TeamPlanPtr> TeamPlans::find(const std::vector<int>& team, const cluster::Workers& places) {
+  Kinds kinds;
+  for (int worker : team) kinds.push_back(kinds_[static_cast<size_t>(worker)]);
+  TeamPlanPtr& known = made_[{kinds, places}];
+  if (known == nullptr) {
+    SHOAL_ASSIGN(known, make(kinds, places));
+  }
+  return known;
+}
+
+// The first worker of a group stands for all.
+plan::ClusterProfile TeamPlans::cluster_of(const Kinds& kinds) const {
+  plan::ClusterProfile cluster;
+  cluster.coordinator = cluster_.coordinator;
+  cluster.keep_awake = cluster_.keep_awake;
+  for (size_t kind : kinds) {
+    const int first = groups_[kind].front();
+    cluster.workers.push_back(cluster_.workers[static_cast<size_t>(first)]);
+    cluster.links.push_back(cluster_.link_of(first));
+  }
+  return cluster;
+}
+
+const TeamPlans::Found& TeamPlans::search(const Kinds& kinds) {
+  const auto known = found_.find(kinds);
+  if (known != found_.end()) return known->second;
+  const plan::ClusterProfile cluster = cluster_of(kinds);
+  auto plans = plan::make_plans(graph_, cluster);
+  if (!plans.ok()) return found_.emplace(kinds, Found{plans.status()}).first->second;
+  plan::Prediction best = std::move(plans->front());
+  const double period = period_of(best.scheduled, cluster);
+  return found_.emplace(kinds, Found{std::move(best), period}).first->second;
+}
+
+Result<TeamPlanPtr> TeamPlans::make(const Kinds& kinds, const cluster::Workers& places) {
+  const std::vector<int> at(places.begin(), places.end());
+  Kinds present;
+  for (int place : at) present.push_back(kinds[static_cast<size_t>(place)]);
+  const auto& [made, period] = search(present);
+  if (!made.ok()) return made.status();
+  SHOAL_ASSIGN(
+      plan::ScheduledPlan scheduled,
+      plan::ScheduledPlan::make(made->scheduled.shared_graph(), at_places(made->plan(), at)));
+  const std::vector<int> used = plan::workers_of(scheduled.plan());
+  TeamPlan result{scheduled,
+                  {used.begin(), used.end()},
+                  made->timeline.seconds,
+                  period,
+                  seconds_to_give(scheduled, cluster_of(kinds)),
+                  {}};
+  for (const plan::Transfer& transfer : scheduled.schedule().transfers) {
+    if (transfer.to != plan::kCoordinator) continue;
+    const DType dtype = scheduled.graph()[transfer.piece.value].type.dtype;
+    result.answer.push_back({transfer.piece, Tensor({dtype, transfer.piece.region.shape()})});
+  }
+  return std::make_shared<const TeamPlan>(std::move(result));
 }
 
 }  // namespace shoal::chaos

@@ -2,20 +2,46 @@
 // answers.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "shoal/base/files/temporary_folder.h"
-#include "shoal/cluster/chaos/processes/equivalence_check.h"
 #include "shoal/cluster/coordinator/runtime/failover_deployment.h"
 #include "shoal/cluster/emulate/machines/emulation.h"
 #include "shoal/cluster/emulate/workers/local_workers.h"
+#include "shoal/engine/device/device.h"
+#include "shoal/model/graph/graph.h"
 
 namespace shoal::chaos {
+
+// Whether these are the same outputs: equal to kSameAnswer of the largest element
+// (model/tensor/compare.h), with the largest element in the same place.
+bool outputs_match(std::span<const Tensor> got, std::span<const Tensor> want);
+
+// EquivalenceCheck: whether a cluster answers as one device does.
+class EquivalenceCheck {
+ public:
+  struct Request {
+    std::vector<Tensor> inputs, expected;
+  };
+
+  // Lets `device` compute the answers to a few random inputs: several, so that the answer to
+  // another request is not taken for right.
+  static Result<EquivalenceCheck> make(const Graph& graph, Device& device, uint64_t seed);
+
+  std::span<const Request> requests() const { return requests_; }
+
+ private:
+  EquivalenceCheck() = default;
+
+  std::vector<Request> requests_;
+};
 
 struct ChaosClusterOptions {
   std::filesystem::path program = {};     // started as `program worker ...`: the binary `shoal`

@@ -1,9 +1,8 @@
-#include "shoal/cluster/chaos/processes/equivalence_check.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "shoal/cluster/chaos/processes/chaos_cluster.h"
 #include "shoal/model/ops/ops.h"
 
 namespace shoal::chaos {

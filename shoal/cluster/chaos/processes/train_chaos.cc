@@ -12,10 +12,10 @@
 
 #include "shoal/base/files/temporary_folder.h"
 #include "shoal/base/math/random.h"
-#include "shoal/cluster/chaos/simulated/sim_clock.h"
+#include "shoal/cluster/chaos/sim_clock.h"
+#include "shoal/cluster/data_parallel/training_run.h"
 #include "shoal/cluster/emulate/machines/emulation.h"
 #include "shoal/cluster/emulate/workers/local_workers.h"
-#include "shoal/cluster/training/training_run.h"
 
 namespace shoal::chaos {
 namespace {
@@ -62,11 +62,11 @@ class Steps {
 
 class TrainChaos {
  public:
-  TrainChaos(const TrainChaosOptions& options, Device& device, const cluster::Lesson& lesson,
+  TrainChaos(const TrainChaosOptions& options, Device& device, const cluster::TrainingSetup& setup,
              const learn::WorkerSession::Source& source, TemporaryFolder folder)
       : options_(options),
         device_(device),
-        lesson_(lesson),
+        setup_(setup),
         source_(source),
         folder_(std::move(folder)),
         random_(options.seed),
@@ -102,7 +102,7 @@ class TrainChaos {
     SHOAL_TRY(killed);
     const TrainingRun& run = **disturbed;
     report_.steps = std::ssize(run.losses);
-    report_.micro_batches = lesson_.exchange.micro_batches();
+    report_.micro_batches = setup_.exchange.micro_batches();
     report_.redone = run.reassigned;
     report_.differing = run.differing;
     report_.joined_again = run.joined_again;
@@ -119,7 +119,7 @@ class TrainChaos {
     options.retry_interval = std::chrono::milliseconds(50);
     options.on_step = [&](int64_t, double) { steps.add(); };
     options.cancelled = std::move(cancelled);
-    return cluster::run_training(*coordinator_, device_, lesson_, source_, options);
+    return cluster::run_training(*coordinator_, device_, setup_, source_, options);
   }
 
   // Each at a moment within two steps; the next when the one before is back.
@@ -166,7 +166,7 @@ class TrainChaos {
 
   const TrainChaosOptions& options_;
   Device& device_;
-  const cluster::Lesson& lesson_;
+  const cluster::TrainingSetup& setup_;
   const learn::WorkerSession::Source& source_;
   const TemporaryFolder folder_;
   Random random_;
@@ -205,15 +205,15 @@ double TrainChaosReport::steps_lost() const {
   return micro_batches > 0 ? static_cast<double>(redone) / static_cast<double>(micro_batches) : 0;
 }
 
-cluster::Lesson chaos_lesson(Graph network, learn::CodecKind codec, uint64_t seed) {
+cluster::TrainingSetup chaos_setup(Graph network, learn::CodecKind codec, uint64_t seed) {
   return {.network = std::move(network),
           .trainer = {.optimizer = {.rate = 0.02f, .momentum = 0.9f}},
           .exchange = {.codec = {.kind = codec, .seed = seed}}};
 }
 
-Result<learn::WorkerSession::Source> synthetic_examples(const cluster::Lesson& lesson) {
-  SHOAL_ASSIGN(const std::vector<TensorType> types, cluster::types_of_examples(lesson));
-  const TensorType& scores = lesson.network[train::scores_of(lesson.network)].type;
+Result<learn::WorkerSession::Source> synthetic_examples(const cluster::TrainingSetup& setup) {
+  SHOAL_ASSIGN(const std::vector<TensorType> types, cluster::types_of_examples(setup));
+  const TensorType& scores = setup.network[train::scores_of(setup.network)].type;
   const auto classes = static_cast<uint64_t>(scores.shape[scores.shape.rank() - 1]);
   const auto samples = static_cast<uint64_t>(types[0].shape[0]);
   const auto size = static_cast<uint64_t>(types[0].shape.count()) / samples;
@@ -236,10 +236,10 @@ Result<learn::WorkerSession::Source> synthetic_examples(const cluster::Lesson& l
 }
 
 Result<TrainChaosReport> run_train_chaos(const TrainChaosOptions& options, Device& device,
-                                         const cluster::Lesson& lesson,
+                                         const cluster::TrainingSetup& setup,
                                          const learn::WorkerSession::Source& source) {
   SHOAL_ASSIGN(TemporaryFolder folder, TemporaryFolder::make());
-  TrainChaos chaos(options, device, lesson, source, std::move(folder));
+  TrainChaos chaos(options, device, setup, source, std::move(folder));
   SHOAL_TRY(chaos.open());
   return chaos.run();
 }

@@ -11,7 +11,7 @@
 #include "shoal/base/text/facts.h"
 #include "shoal/base/timing/latency_recorder.h"
 #include "shoal/cluster/chaos/verdict.h"
-#include "shoal/cluster/worker/lesson.h"
+#include "shoal/cluster/data_parallel/training_setup.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/train/distributed/run/worker_session.h"
 
@@ -29,7 +29,7 @@ struct TrainChaosOptions {
 struct TrainChaosReport {
   size_t kills = 0, hangs = 0;
   int64_t steps = 0;
-  int64_t joined_again = 0;        // workers that came back and had their lesson again
+  int64_t joined_again = 0;        // workers that came back and had their setup again
   LatencyRecorder next_step;       // from a kill to the next merged step
   double calm_step_ms = 0;         // the median, without kills
   int64_t redone = 0;              // micro-batches that were given to another worker
@@ -50,15 +50,15 @@ Facts facts_of(const TrainChaosReport& report);
 inline constexpr int64_t kMicroBatch = 4;  // samples of a micro-batch
 
 // How a network for so many samples learns while workers are killed.
-cluster::Lesson chaos_lesson(Graph network, learn::CodecKind codec, uint64_t seed);
+cluster::TrainingSetup chaos_setup(Graph network, learn::CodecKind codec, uint64_t seed);
 
 // Examples for any classifier: noise, with a bright band in the place that the class tells.
-Result<learn::WorkerSession::Source> synthetic_examples(const cluster::Lesson& lesson);
+Result<learn::WorkerSession::Source> synthetic_examples(const cluster::TrainingSetup& setup);
 
 // Learns until so many kills have happened, and then the same steps without any. `device` is that
 // of the hub. Fails where no cluster can be opened. REQUIRES: as ChaosCluster
 Result<TrainChaosReport> run_train_chaos(const TrainChaosOptions& options, Device& device,
-                                         const cluster::Lesson& lesson,
+                                         const cluster::TrainingSetup& setup,
                                          const learn::WorkerSession::Source& source);
 
 }  // namespace shoal::chaos

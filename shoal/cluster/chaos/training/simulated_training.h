@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/cluster/chaos/simulated/sim_clock.h"
+#include "shoal/cluster/chaos/sim_clock.h"
 #include "shoal/train/distributed/run/hub_session.h"
 #include "shoal/train/distributed/run/worker_session.h"
 

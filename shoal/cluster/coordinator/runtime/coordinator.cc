@@ -9,9 +9,19 @@
 #include "messages.pb.h"
 #include "shoal/cluster/messages/message_io.h"
 #include "shoal/cluster/messages/permissions.h"
+#include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/profile.h"
 
 namespace shoal::cluster {
+
+RemotePlan::RemotePlan(PlanDeployer& deployer, RequestRunner& runner, DeployedPlanPtr deployed,
+                       EncodedPlanPtr encoded, bool traced)
+    : deployer_(deployer),
+      runner_(runner),
+      deployed_(std::move(deployed)),
+      encoded_(std::move(encoded)),
+      traced_(traced),
+      workers_(plan::workers_of(deployed_->scheduled.plan())) {}
 
 namespace {
 
@@ -65,12 +75,12 @@ LinkEvents Coordinator::events() {
               [this](int worker, const Status& why) {
                 deployer_.lose(worker, why);
                 runner_.lose(worker, why);
-                training_.lose(worker, why);
+                tasks_.lose(worker, why);
               },
           .revived =
               [this](int worker) {
                 runner_.revive(worker);
-                training_.revive(worker);
+                tasks_.revive(worker);
               }};
 }
 
@@ -128,11 +138,11 @@ void Coordinator::leave_out(int worker, const Status& why) {
 }
 
 // Only pieces of answers have payloads, and the plan says how long they are; and what workers say
-// in a training run.
+// in a task.
 Result<net::Buffer> Coordinator::place(int worker, net::Bytes control, size_t bytes) {
   message::Message message;
   if (!message.ParseFromArray(control.data(), static_cast<int>(control.size()))) message.Clear();
-  if (message.has_train_report()) return training_.place(message.train_report(), bytes);
+  if (message.has_task_message()) return tasks_.place(message.task_message(), bytes);
   if (!message.has_data()) return Status(Code::kCorrupt, "a payload that was not asked for");
   SHOAL_TRY(runner_.expect(worker, message.data(), bytes));
   return net::Buffer::allocate(bytes);
@@ -164,8 +174,8 @@ Status Coordinator::handle(int worker, net::Role role, const net::Frame& frame) 
       take_state(worker, message.state());
       return {};
     case message::Message::kFailed:
-      if (message.failed().run() != 0) {
-        training_.take_failure(worker, message.failed().run(), status_of(message.failed()));
+      if (message.failed().task() != 0) {
+        tasks_.take_failure(worker, message.failed().task(), status_of(message.failed()));
         return {};
       }
       // Attempts are numbered from 1, so 0 means that the failure is about a deployment.
@@ -183,10 +193,10 @@ Status Coordinator::handle(int worker, net::Role role, const net::Frame& frame) 
       return runner_.take_report(worker, message.checked());
     case message::Message::kData:
       return runner_.take(worker, message.data(), frame);
-    case message::Message::kTaught:
-      return training_.take_ready(worker, message.taught().run());
-    case message::Message::kTrainReport:
-      return training_.take_report(worker, message.train_report().run(), frame.payload);
+    case message::Message::kTaskReady:
+      return tasks_.take_ready(worker, message.task_ready().task());
+    case message::Message::kTaskMessage:
+      return tasks_.take_message(worker, message.task_message().task(), frame.payload);
     case message::Message::kDenyList:
       return links_.learn(message.deny_list().text());
     case message::Message::kTraced:

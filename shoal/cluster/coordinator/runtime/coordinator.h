@@ -2,10 +2,11 @@
 // its part of a plan, sends requests in and collects the answers.
 //
 // The work is done by four classes, each in a file of its own: WorkerLinks keeps the connections,
-// PlanDeployer gives plans to workers, RequestRunner carries requests out, TrainingPost has the
-// messages of training runs.
+// PlanDeployer gives plans to workers, RequestRunner carries requests out, TaskChannel has the
+// messages of tasks (task_run.h).
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -14,13 +15,63 @@
 
 #include "shoal/cluster/coordinator/policy/failover_policy.h"
 #include "shoal/cluster/coordinator/runtime/plan_deployer.h"
-#include "shoal/cluster/coordinator/runtime/remote_plan.h"
 #include "shoal/cluster/coordinator/runtime/request_runner.h"
-#include "shoal/cluster/coordinator/runtime/training_post.h"
+#include "shoal/cluster/coordinator/runtime/task_channel.h"
 #include "shoal/cluster/coordinator/runtime/worker_links.h"
 #include "shoal/cluster/net/transport.h"
 
 namespace shoal::cluster {
+
+// A plan that its workers have. Coordinator::deploy() makes it.
+// Thread-safe: any number of requests may be on their way by it at once.
+class RemotePlan {
+ public:
+  // Releases it on its workers. REQUIRES: no request is on its way, and the coordinator is there.
+  ~RemotePlan() { deployer_.release(*deployed_); }
+  RemotePlan(const RemotePlan&) = delete;
+  RemotePlan& operator=(const RemotePlan&) = delete;
+
+  // Sends the request and waits for the answer and, if `measured` is given, for all times. These
+  // errors are worth another try:
+  //
+  //   kUnavailable  a worker was lost; the message names it
+  //   kDeadline     no answer came within `timeout`; the message names the workers it waited for
+  //   kExhausted    refused at once: too many requests, see RequestOptions::retry_after
+  //
+  // kCancelled soon after a stop is requested of `cancel`. `measured` stays as it was if the plan
+  // broke, or was released, between the answer and the last of the times. REQUIRES: inputs and
+  // outputs are those of the graph; a measured plan was deployed as traced.
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr,
+             const std::stop_token& cancel = {}) {
+    return runner_.run(deployed_->id, inputs, outputs,
+                       {.timeout = timeout, .cancel = cancel, .measured = measured});
+  }
+
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RequestOptions& options) {
+    return runner_.run(deployed_->id, inputs, outputs, options);
+  }
+
+  uint64_t id() const { return deployed_->id; }
+  const std::vector<int>& workers() const { return workers_; }  // that it uses, in order
+  bool is_whole() const { return runner_.is_whole(id()); }      // all of them still have it
+  bool in_use() const { return runner_.in_use(id()); }          // by a request on its way
+  // Gives it again to the workers that were lost and are back; the others keep theirs.
+  Status restore() { return deployer_.restore(id(), *encoded_, traced_); }
+
+ private:
+  friend class Coordinator;
+  RemotePlan(PlanDeployer& deployer, RequestRunner& runner, DeployedPlanPtr deployed,
+             EncodedPlanPtr encoded, bool traced);
+
+  PlanDeployer& deployer_;
+  RequestRunner& runner_;
+  const DeployedPlanPtr deployed_;
+  const EncodedPlanPtr encoded_;
+  const bool traced_;
+  const std::vector<int> workers_;
+};
 
 namespace message {
 class State;
@@ -81,7 +132,7 @@ class Coordinator {
   }
   // The same while it lives, without a request.
   std::shared_ptr<void> stay_awake() { return runner_.stay_awake(); }
-  TrainingPost& training() { return training_; }
+  TaskChannel& tasks() { return tasks_; }
   // Disconnects a worker, which is lost from then on, for this reason.
   void leave_out(int worker, const Status& why);
   // Checks one answered request of every `interval` for lies, by plans that are encoded from now on
@@ -104,24 +155,9 @@ class Coordinator {
   Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan,
                                              bool traced = false);
 
-  // Several plans that compute the same, under one number: see Requests.
+  // A number for several plans that compute the same, a service: see Requests.
   uint64_t make_service() { return deployer_.make_id(); }
-  void offer(uint64_t service, std::vector<uint64_t> plans, bool mended = false) {
-    runner_.offer(service, std::move(plans), mended);
-  }
-  void give_up(uint64_t service, const Status& why) { runner_.give_up(service, why); }
-  // Carries a request out on the caller's thread, by one of the service's plans. As
-  // RemotePlan::run(); fails with kCancelled soon after a stop is requested of `cancel`.
-  Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr,
-             const std::stop_token& cancel = {}) {
-    return runner_.run(service, inputs, outputs,
-                       {.timeout = timeout, .cancel = cancel, .measured = measured});
-  }
-  Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             const RequestOptions& options) {
-    return runner_.run(service, inputs, outputs, options);
-  }
+  RequestRunner& requests() { return runner_; }
 
  private:
   Coordinator(std::span<const ListedWorker> workers, std::vector<Result<GreetedWorker>> greeted,
@@ -135,7 +171,7 @@ class Coordinator {
   WorkerLinks links_;  // closed before the rest ends
   RequestRunner runner_;
   PlanDeployer deployer_;
-  TrainingPost training_{links_};
+  TaskChannel tasks_{links_};
 };
 
 }  // namespace shoal::cluster

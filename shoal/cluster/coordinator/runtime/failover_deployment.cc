@@ -82,7 +82,7 @@ FailoverDeployment::~FailoverDeployment() {
     changed_.notify_all();
   }
   if (keeper_.joinable()) keeper_.join();
-  for (uint64_t service : services_) coordinator_.offer(service, {});
+  for (uint64_t service : services_) coordinator_.requests().offer(service, {});
 }
 
 Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -90,7 +90,7 @@ Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor>
   // A caller that asks once should not pay for plans that will not be used.
   if (++asked_ == 2) wake();
   const auto [service, worker] = next_service();
-  const Status status = coordinator_.run(service, inputs, outputs, options);
+  const Status status = coordinator_.requests().run(service, inputs, outputs, options);
   if (worker) {
     const std::lock_guard lock(mutex_);
     dealer_.end(*worker, status.ok(), std::chrono::steady_clock::now());
@@ -100,7 +100,7 @@ Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor>
 
 Status FailoverDeployment::run_on(int worker, std::span<const Tensor> inputs,
                                   std::span<Tensor> outputs, const RequestOptions& options) {
-  return coordinator_.run(service_of(worker), inputs, outputs, options);
+  return coordinator_.requests().run(service_of(worker), inputs, outputs, options);
 }
 
 uint64_t FailoverDeployment::service_of(int worker) {
@@ -360,7 +360,7 @@ void FailoverDeployment::offer() {
         plans.push_back(remotes[(s + t) % remotes.size()]->id());
       }
     }
-    coordinator_.offer(services[s], std::move(plans), true);
+    coordinator_.requests().offer(services[s], std::move(plans), true);
   }
   std::map<int, size_t> alone, requests;
   std::vector<int> worker_of_turn;
@@ -387,7 +387,7 @@ void FailoverDeployment::give_up(const Status& why) {
     const std::lock_guard lock(mutex_);
     services = services_;
   }
-  for (uint64_t service : services) coordinator_.give_up(service, why);
+  for (uint64_t service : services) coordinator_.requests().give_up(service, why);
 }
 
 void FailoverDeployment::retire() {

@@ -53,7 +53,8 @@ class RequestRunner {
   // REQUIRES: the links outlive the runner, and are closed before it ends.
   RequestRunner(WorkerLinks& links, std::function<void(FaultPoint, int worker)> reached);
 
-  // Carries a request out on the caller's thread. See Coordinator::run().
+  // Carries a request out on the caller's thread, by one of the service's plans. As
+  // RemotePlan::run(); fails with kCancelled soon after a stop is requested of options.cancel.
   Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RequestOptions& options);
   Tally tally() const;
@@ -74,7 +75,7 @@ class RequestRunner {
   // The plans that requests may use: see Requests.
   void add(DeployedPlanPtr deployed);
   void remove(uint64_t plan);
-  void offer(uint64_t service, std::vector<uint64_t> plans, bool mended);
+  void offer(uint64_t service, std::vector<uint64_t> plans, bool mended = false);
   void give_up(uint64_t service, const Status& why);
   void restore(uint64_t plan, int worker);
   bool is_whole(uint64_t plan) const;

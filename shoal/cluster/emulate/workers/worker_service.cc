@@ -1,6 +1,7 @@
 #include "shoal/cluster/emulate/workers/worker_service.h"
 
 #include "shoal/base/machine/machine.h"
+#include "shoal/cluster/data_parallel/training_task.h"
 #include "shoal/cluster/net/address.h"
 #include "shoal/cluster/net/enrol/enrolment.h"
 #include "shoal/engine/device/watched.h"
@@ -14,7 +15,8 @@ Result<cluster::WorkerOptions> worker_options(const WorkerServiceOptions& option
   cluster::WorkerOptions all;
   all.name = identity.name;
   all.membership = membership;
-  all.own_learning = options.own_learning;
+  all.tasks = options.tasks;
+  all.tasks.merge(cluster::training_tasks());
   if (options.log_of_peers) all.log = options.log_of_peers;
   // Another cluster that this folder joins counts anew.
   SHOAL_ASSIGN(all.epochs,
@@ -72,7 +74,7 @@ Status WorkerService::serve() {
   if (fault_hook) {
     options.reached = [fault_hook](cluster::FaultPoint at) { fault_hook(static_cast<int>(at)); };
   }
-  options.learner = &devices_->learner;
+  options.task_device = &devices_->learner;
   worker_ = std::make_unique<cluster::Worker>(std::move(options), devices_->device, *transport_);
   worker_->serve(std::move(listener_));
   announce();

@@ -30,8 +30,8 @@ struct WorkerServiceOptions {
   std::filesystem::path store = {};  // a folder for weights, for when it is started again
   int64_t quota_mb = 4096;           // of weights in that folder
   enum class Announce { kIfReachable, kAlways, kNever };
-  Announce announce = Announce::kIfReachable;        // by mDNS
-  cluster::BeginOwnLearning own_learning = nullptr;  // from data of its own; null: it has none
+  Announce announce = Announce::kIfReachable;  // by mDNS
+  cluster::TasksByName tasks = {};             // that coordinators may begin, beside training
   Emulation emulation = {};
   // Lines about its own state, and about peers; on any thread. Null: nobody listens.
   std::function<void(const std::string&)> log = nullptr, log_of_peers = nullptr;

@@ -4,7 +4,10 @@
 // thread in between would cost every small message two wake-ups.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,13 +16,28 @@
 
 #include "shoal/cluster/net/channel/assembler.h"
 #include "shoal/cluster/net/channel/chunk.h"
-#include "shoal/cluster/net/channel/chunk_size.h"
 #include "shoal/cluster/net/channel/heartbeat_timer.h"
 #include "shoal/cluster/net/channel/priority_ticket_lock.h"
 #include "shoal/cluster/net/stream.h"
 #include "shoal/cluster/net/transport.h"
 
 namespace shoal::net {
+
+// Adapts the size of chunks to the speed of the link.
+// Chunks that go out in a millisecond or a few, whatever the link: an urgent frame waits for no
+// more, and on a fast link there are few to pay for.
+class ChunkSize {
+ public:
+  size_t bytes() const { return bytes_; }
+  void went_out_in(std::chrono::steady_clock::duration time) {
+    if (time < std::chrono::milliseconds(1)) bytes_ = std::min(2 * bytes_, kMaxDataBytes);
+    if (time > std::chrono::milliseconds(4)) bytes_ = std::max(bytes_ / 2, kLeast);
+  }
+
+ private:
+  static constexpr size_t kLeast = size_t{16} << 10;
+  size_t bytes_ = size_t{64} << 10;
+};
 
 class FramedChannel final : public Channel, private Heartbeat {
  public:

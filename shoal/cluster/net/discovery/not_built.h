@@ -1,14 +1,14 @@
-// The status of discovery where libavahi-client-dev was not there to build with.
+// The status of discovery where it is not built.
 #pragma once
 
-#include "shoal/base/status.h"
+#include "shoal/base/processes/parts.h"
 
 namespace shoal::net {
 
 inline Status discovery_not_built() {
-  return Status(Code::kUnsupported,
-                "this shoal was built without discovery (libavahi-client-dev); addresses are "
-                "listed by 'shoal cluster add NAME ADDRESS'");
+  return part_missing(Part::kDiscovery,
+                      "this shoal was built without discovery, and addresses are listed by 'shoal "
+                      "cluster add NAME ADDRESS'");
 }
 
 }  // namespace shoal::net

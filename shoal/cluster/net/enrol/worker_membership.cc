@@ -23,7 +23,7 @@ Status check_token(const Identity& known, const std::string& text) {
   SHOAL_ASSIGN(const Fingerprint fingerprint, authority_fingerprint(known));
   if (fingerprint == token.fingerprint) return {};
   return invalid("this device is " + known.name + " of cluster " + known.cluster +
-                 " already, and the token is of another; choose another --dir");
+                 " already, and the token is of another; choose another folder");
 }
 
 // Makes sure that the folder has an identity that others accept.
@@ -32,8 +32,8 @@ Status join_if_needed(const WorkerJoin& join) {
   if (!known.ok() && join.token.empty()) {
     if (known.status().code() != Code::kNotFound) return known.status();
     return invalid(
-        "this device belongs to no cluster: get a token from 'shoal cluster invite' and pass it by "
-        "--join-file (looked in " +
+        "this device belongs to no cluster: get a token from 'shoal cluster invite' and pass it as "
+        "join-file (looked in " +
         join.folder.string() + ")");
   }
   if (!known.ok()) return join_by_token(join, join.name);
@@ -41,9 +41,8 @@ Status join_if_needed(const WorkerJoin& join) {
   SHOAL_ASSIGN(const Validity validity, validity_of(*known));
   if (standing_of(validity, join.clock()) != Standing::kExpired) return {};
   if (!join.token.empty()) return join_by_token(join, known->name);
-  return invalid(
-      "the certificate of " + known->name +
-      " has expired: get a token from 'shoal cluster invite' and pass it by --join-file");
+  return invalid("the certificate of " + known->name +
+                 " has expired: get a token from 'shoal cluster invite' and pass it as join-file");
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ Result<std::shared_ptr<Membership>> open_worker_membership(const WorkerJoin& joi
   const Role role = membership->identity().role;
   if (role == Role::kWorker) return membership;
   return invalid("this device is a " + std::string(to_string(role)) +
-                 " of its cluster, no worker; join from another --dir");
+                 " of its cluster, no worker; join from another folder");
 }
 
 }  // namespace shoal::net

@@ -8,7 +8,6 @@
 #endif
 
 #include "shoal/cluster/net/tls/certificate.h"
-#include "shoal/cluster/net/tls/wide_aes.h"
 
 namespace shoal::net {
 namespace {
@@ -26,7 +25,7 @@ bool cpu_has_aes() {
 }
 
 Result<ContextPtr> make_context() {
-  ContextPtr context(SSL_CTX_new_ex(nullptr, wide_aes_properties(), TLS_method()));
+  ContextPtr context(SSL_CTX_new(TLS_method()));
   const char* ciphers =
       cpu_has_aes() ? "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
                     : "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384";

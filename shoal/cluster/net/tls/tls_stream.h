@@ -3,16 +3,30 @@
 // system calls are made outside of it.
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "shoal/base/crypto/openssl.h"
 #include "shoal/cluster/net/stream.h"
-#include "shoal/cluster/net/tls/fair_mutex.h"
 #include "shoal/cluster/net/tls/socket.h"
 
 namespace shoal::net {
+
+// For two threads. A thread that takes a plain mutex again and again, as a reader of bulk does, can
+// keep the other from it for as long as a peer waits for a sign of life, where cores are few.
+class FairMutex {
+ public:
+  void lock() {
+    const std::lock_guard turn(next_);  // held while waiting: the releasing thread queues behind it
+    mutex_.lock();
+  }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  std::mutex next_, mutex_;
+};
 
 class TlsStream final : public Stream {
  public:

@@ -76,12 +76,6 @@ double vector_cost(const KernelSpec& spec, const MatrixProducts& products);
 std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& spec, MatrixProducts products);
 double product_cost(const KernelSpec& spec, const MatrixProducts& products);
 
-#ifdef SHOAL_ONEDNN
-// A single product with a constant right factor, on one thread.
-std::unique_ptr<Kernel> make_onednn_kernel(const KernelSpec& spec, MatrixProducts products);
-double onednn_cost(const KernelSpec& spec, const MatrixProducts& products);
-#endif
-
 // Translates a node to the products it computes; nullopt if these kernels do not know how to.
 using ProductsOf = std::optional<MatrixProducts>(const KernelSpec& spec);
 
@@ -110,10 +104,6 @@ std::vector<Provider> product_kernels(std::initializer_list<const Operator*> ope
                    matrix_cost<kProducts, vector_cost>});
     all.push_back({op, "gemm", make_matrix_kernel<kProducts, make_product_kernel>,
                    matrix_cost<kProducts, product_cost>});
-#ifdef SHOAL_ONEDNN
-    all.push_back({op, "onednn", make_matrix_kernel<kProducts, make_onednn_kernel>,
-                   matrix_cost<kProducts, onednn_cost>});
-#endif
   }
   return all;
 }

@@ -5,12 +5,11 @@
 
 namespace shoal::gpu {
 
-Result<void*> open_library(std::string_view api, std::initializer_list<const char*> files) {
+Result<void*> open_library(Part part, std::initializer_list<const char*> files) {
   for (const char* file : files) {
     if (void* library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL)) return library;
   }
-  return Status(Code::kUnavailable,
-                "there is no " + std::string(api) + ": " + *files.begin() + " cannot be loaded");
+  return part_missing(part, std::string(*files.begin()) + " cannot be loaded", Code::kUnavailable);
 }
 
 Status failure_of(std::string_view api, std::span<const CallError> known, int64_t error,

@@ -8,13 +8,14 @@
 #include <span>
 #include <string_view>
 
+#include "shoal/base/processes/parts.h"
 #include "shoal/base/status.h"
 
 namespace shoal::gpu {
 
-// Opens the first of these files that there is; kUnavailable where there is none. It is never
-// closed: drivers keep threads.
-Result<void*> open_library(std::string_view api, std::initializer_list<const char*> files);
+// Opens the first of these files that there is; kUnavailable where there is none, with how the part
+// can be had. It is never closed: drivers keep threads.
+Result<void*> open_library(Part part, std::initializer_list<const char*> files);
 
 // Looks a function up. False: the library lacks it.
 template <class F>

@@ -56,7 +56,7 @@ std::vector<FoundDevice> found_devices() {
 Result<std::string> in_precision(const std::string& device, const std::string& precision) {
   const std::string_view kind = kind_of(device);
   if (precision != "fp32" && kind != "opencl" && kind != "vulkan") {
-    return invalid("--precision " + precision + " is for --device opencl:N or vulkan:N");
+    return invalid("precision " + precision + " is for the devices opencl:N and vulkan:N");
   }
   if (precision != "fp16") return device;
   return device + (device == kind ? ":0:fp16" : ":fp16");

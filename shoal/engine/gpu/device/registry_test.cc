@@ -21,7 +21,7 @@ TEST(GpuNames, OfOtherDevicesHaveNoPrecision) {
     EXPECT_EQ(*in_precision(name, "fp32"), name);
     EXPECT_FALSE(in_precision(name, "fp16").ok()) << name;
     EXPECT_EQ(in_precision(name, "auto").status().message(),
-              "--precision auto is for --device opencl:N or vulkan:N");
+              "precision auto is for the devices opencl:N and vulkan:N");
   }
 }
 

@@ -1,4 +1,4 @@
-// Convolution, y = activation(w * x + bias + residual), without unfolding (huynh B.3.2), and its
+// Convolution, y = activation(w * x + bias + residual), without unfolding [Huynh 2017], and its
 // transpose, which is the gradient for x (conv_form.h).
 //
 // direct  by items alone (conv_direct.h)

@@ -28,7 +28,7 @@ struct Blocks {
   int64_t channels() const { return lanes * vectors; }
 };
 
-// x with its border, so that the kernel need not ask where the image ends (huynh A.3.2).
+// x with its border, so that the kernel need not ask where the image ends [Huynh 2016].
 struct Padded {
   Shape shape;                                // batch and channels as one, depth, rows, columns
   int64_t count = 0;                          // of elements; the largest int64 if it overflows

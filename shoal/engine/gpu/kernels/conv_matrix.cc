@@ -2,7 +2,7 @@
 //
 // gathered       elements of x are loaded one by one, where k of a column needs them
 // channels last  x is copied first, into scratch memory: [image, d, h, w, channel] in f16, with its
-//                border around it (huynh A.3.2). Then eight k, which are channels of one pixel, are
+//                border around it [Huynh 2016]. Then eight k, which are channels of one pixel, are
 //                one load, and none asks where the image ends. k goes by blocks of channels, and
 //                by taps in a block, so that the taps find in the cache what the first one loaded
 //

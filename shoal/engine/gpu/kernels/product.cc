@@ -4,7 +4,7 @@
 // direct  an item computes one column of several rows: an element of b is loaded once for all of
 //         them, and items of a group read neighbours
 // dots    where b is stored by columns (transB), as fully-connected layers have it: an item
-//         computes one element as a dot product of vectors of four (huynh A.3.3). Where the device
+//         computes one element as a dot product of vectors of four [Huynh 2016]. Where the device
 //         has local memory, the items of a group share an element: neighbours read neighbours, and
 //         b comes as fast as memory gives it
 // tiles   products by tiles (tiles.h), where the device has local memory

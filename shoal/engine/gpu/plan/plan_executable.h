@@ -175,18 +175,17 @@ class PlanExecutable : public Executable {
 
   Spot<Handle> argument_spot(const Frame& frame, const Spots& spots, size_t node,
                              const Argument& argument) const {
-    using Kind = Argument::Kind;
     const Node& of = plan_.graph.nodes()[node];
     switch (argument.kind) {
-      case Kind::kInput:
+      case Argument::Kind::kInput:
         return spots[index_of(of.inputs[argument.index])];
-      case Kind::kOutput:
+      case Argument::Kind::kOutput:
         return spots[index_of(of.outputs[argument.index])];
-      case Kind::kTable:
+      case Argument::Kind::kTable:
         return {tables_[node][argument.index].get(), 0};
-      case Kind::kScratch:
+      case Argument::Kind::kScratch:
         return {frame.scratch.get(), 0};
-      case Kind::kCounters:
+      case Argument::Kind::kCounters:
         break;
     }
     return {frame.counters.get(), 0};

@@ -1,4 +1,4 @@
-// Precision layer by layer under an accuracy budget (huynh A.3.4): layers become f16 one by one,
+// Precision layer by layer under an accuracy budget [Huynh 2016]: layers become f16 one by one,
 // the one that costs least first, as long as the accuracy of the whole network stays within the
 // budget. A layer that the network cannot do without in f32 stays so.
 //

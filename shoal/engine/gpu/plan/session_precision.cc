@@ -27,7 +27,7 @@ Result<std::vector<int64_t>> answers_of(Session& session, const Session::Tensors
     SHOAL_ASSIGN(const Session::Tensors outputs, session.run(drawn(like, rng)));
     const Tensor& output = outputs.at(session.outputs()[0]);
     if (output.dtype() != DType::kF32 || output.shape().rank() == 0) {
-      return Status(Code::kUnsupported, "--precision auto needs outputs of f32");
+      return Status(Code::kUnsupported, "precision auto needs outputs of f32");
     }
     const auto rows = static_cast<size_t>(output.shape()[0]);
     const size_t columns = output.data<float>().size() / std::max<size_t>(rows, 1);

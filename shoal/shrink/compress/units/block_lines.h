@@ -1,4 +1,5 @@
-// Block lines: the rows and columns of weights that sparse learning makes small (TPrune, mao 5.2).
+// Block lines: the rows and columns of weights that sparse learning makes small
+// (TPrune [Mao 2021]).
 //
 // What can be removed from a transformer is what groups.h calls a unit: an attention head with its
 // slices of Q, K, V and of the output's weights, or a line of the feed-forward part with its column

@@ -87,7 +87,7 @@ class Runner {
   // many thresholds as exits().
   Result<std::vector<Answer>> run(const Tensor& images, std::span<const double> thresholds) const;
   // The same by the wishes of each image: what several need is computed for all of them together,
-  // and those that wish for more go on from there (huynh D.3.4). REQUIRES: a wish for each image.
+  // and those that wish for more go on from there [Huynh 2019, 5]. REQUIRES: a wish for each image.
   Result<std::vector<Answer>> run(const Tensor& images, std::span<const ExitWish> wishes) const;
 
  private:

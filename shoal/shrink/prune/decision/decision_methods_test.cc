@@ -153,8 +153,8 @@ TEST_F(LearningFirst, GivesTheSameFileAfterAnInterruption) {
   }
 }
 
-// huynh DP-5. Half of the units do nothing; masks find that out, though nothing but the loss tells
-// them.
+// DP-5 of docs/references.md. Half of the units do nothing; masks find that out, though nothing but
+// the loss tells them.
 TEST_F(LearningFirst, MasksFindIdleUnits) {
   const std::vector<size_t> used = {6, 0, 5, 3}, idle = {1, 2, 4, 7};
   const Model model = model_of(with_idle_units(used));

@@ -1,4 +1,4 @@
-// D-Pruner (huynh C.3.2), with one masking block per group of units. Each round of the decision
+// D-Pruner [Huynh 2018], with one masking block per group of units. Each round of the decision
 //
 //   adds the blocks, lets them learn alone, then lets all learn,
 //   counts on batches of training images how often each unit is masked,

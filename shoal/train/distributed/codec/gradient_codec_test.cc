@@ -116,7 +116,7 @@ TEST(Codec, DecodesWithinTheStepOfItsScale) {
   }
 }
 
-// mao A4: the bit at zero is 1, and the levels are the means of the two sides.
+// [Mao 2017b]: the bit at zero is 1, and the levels are the means of the two sides.
 TEST(OneBit, DecodesToTheMeansOfTheSides) {
   const std::vector<TensorType> types = {{DType::kF32, {2, 3}}};
   GradientCodec codec = make(CodecKind::kOneBit, types);

@@ -1,4 +1,4 @@
-// One bit per element with error feedback (mao 2.3.2), per group:
+// One bit per element with error feedback [Mao 2017b], per group:
 //
 //   v = g + e;  bit = v >= 0;  p, n = means of v where the bit is 1, 0
 //   decoded = bit ? p : n;     e = v - decoded

@@ -2,7 +2,7 @@
 //
 //   level = floor(|g| / unit + u), u uniform in [0, 1);   decoded = sign(g) * level * unit
 //
-// TernGrad (mao 2.3.3): unit = max |g|, levels 0 and 1. QSGD: unit = |g|_2 / s, levels 0 to s.
+// TernGrad [Wen 2017]: unit = max |g|, levels 0 and 1. QSGD: unit = |g|_2 / s, levels 0 to s.
 // TernGrad has a unit per layer in the source; one per group costs 4 bytes each, and a large
 // element then rounds only its own group to zeros.
 //

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "shoal/cluster/chaos/simulated/sim_clock.h"
+#include "shoal/cluster/chaos/sim_clock.h"
 
 namespace shoal::learn {
 namespace {

@@ -1,4 +1,4 @@
-// One exchange in virtual time (mao 2.3.1, 2.3.4; anchors B.5):
+// One exchange in virtual time [Mao 2017b]:
 //
 //   worker i   H steps on its share, encode, send to the hub
 //   hub        decodes each message as it arrives, encodes the sum, sends it to all

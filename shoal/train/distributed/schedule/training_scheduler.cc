@@ -1,6 +1,6 @@
 // For every codec, number of local steps, and yes or no to keeping awake and to broadcasting: the
 // N fastest workers for N = 2, 3, ..., and all pairs, each with the shares that let the last be
-// done first (the smallest T with sum_i max_batch_i(T) >= batch, mao 2.3.1). From the best of
+// done first (the smallest T with sum_i max_batch_i(T) >= batch, [Mao 2017b]). From the best of
 // these, single changes as long as one is better: a unit or several moved from one worker to
 // another, which may leave a worker without any, or let one in; the shares of two swapped. Moves
 // matter where messages queue for one medium: workers that are done at different times do not wait

@@ -10,7 +10,7 @@
 namespace shoal::learn {
 namespace {
 
-// The seed's phones: a shared radio channel, and the time of one phone for a batch of 128.
+// AdaLearner's phones: a shared radio channel, and the time of one phone for a batch of 128.
 struct Network {
   const char* name;
   double seconds, f32_bytes, one_bit_bytes;
@@ -54,7 +54,7 @@ int64_t used(const TrainingPlan& plan) {
   return std::ranges::count_if(plan.shares, [](int64_t share) { return share > 0; });
 }
 
-// Speed-ups that were computed elsewhere for equal shares (anchors B.5).
+// Speed-ups that were computed elsewhere for equal shares.
 TEST(PredictStep, GivesThePublishedBounds) {
   struct Case {
     Network network;
@@ -106,7 +106,7 @@ TEST(TrainingDevice, ReadsItsTable) {
   EXPECT_DOUBLE_EQ(device.seconds_of(40), 3);
 }
 
-// B4 and mao A8: what the seed's scheduler found, or better.
+// What AdaLearner's scheduler found [Mao 2017b], or better.
 TEST(Schedule, ChoosesAsTheSeedDid) {
   const auto best = [](const Network& network, std::initializer_list<CodecKind> codecs,
                        bool may_keep_awake) {
@@ -125,7 +125,7 @@ TEST(Schedule, ChoosesAsTheSeedDid) {
   EXPECT_EQ(used(best(kConvNet, {CodecKind::kF32}, false).plan), 8);
 }
 
-// mao A9: a slow codec pays on a slow link only, a fast one on both.
+// [Mao 2017b]: a slow codec pays on a slow link only, a fast one on both.
 TEST(Schedule, ChoosesTheCodecByLinkAndProcessor) {
   const auto codec = [](double link, double codec_bytes) {
     TrainingSite site = phones(kLeNet, 4);

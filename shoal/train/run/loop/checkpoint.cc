@@ -1,10 +1,8 @@
-// The JSON of a checkpoint. nlohmann-json throws, so that parsing is in one try block, and an
-// exception of any kind means a damaged file. The checksum has been verified before: a text that
-// does not parse was written by something else.
+// The JSON of a checkpoint. The checksum has been verified before: a text that does not parse was
+// written by something else.
 #include "shoal/train/run/loop/checkpoint.h"
 
-#include <nlohmann/json.hpp>
-
+#include "shoal/base/text/json.h"
 #include "shoal/base/text/printable.h"
 #include "shoal/train/data/safetensors.h"
 #include "shoal/train/run/setup/derived_options.h"
@@ -12,37 +10,40 @@
 namespace shoal::fit {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::string_view kState = "state.", kBest = "best.";
 
-json to_json(const TrainingProgress& progress) {
-  json results = json::array();
+Json to_json(const TrainingProgress& progress) {
+  Json results = Json::array();
   for (const EpochResult& r : progress.results) {
-    results.push_back({r.loss, r.top1, r.held_out_loss, r.held_out_top1, r.seconds});
+    results.push_back(Json::array({r.loss, r.top1, r.held_out_loss, r.held_out_top1, r.seconds}));
   }
   return {{"epoch", progress.epoch},       {"step", progress.step},
           {"loss_sum", progress.loss_sum}, {"right", progress.correct},
           {"seconds", progress.seconds},   {"results", results}};
 }
 
-TrainingProgress progress_from(const json& j) {
-  TrainingProgress progress{.epoch = j.at("epoch"),
-                            .step = j.at("step"),
-                            .loss_sum = j.at("loss_sum"),
-                            .correct = j.at("right"),
-                            .seconds = j.at("seconds"),
-                            .results = {}};
-  for (const json& r : j.at("results")) {
-    progress.results.push_back({r.at(0), r.at(1), r.at(2), r.at(3), r.at(4)});
+Result<TrainingProgress> progress_from(std::string_view text) {
+  SHOAL_ASSIGN(const Json json, Json::parse(text));
+  TrainingProgress progress;
+  SHOAL_TRY(json.get("epoch", progress.epoch));
+  SHOAL_TRY(json.get("step", progress.step));
+  SHOAL_TRY(json.get("loss_sum", progress.loss_sum));
+  SHOAL_TRY(json.get("right", progress.correct));
+  SHOAL_TRY(json.get("seconds", progress.seconds));
+  std::vector<std::vector<double>> results;
+  SHOAL_TRY(json.get("results", results));
+  for (const std::vector<double>& r : results) {
+    if (r.size() < 5) return Status(Code::kCorrupt, "an epoch lacks results");
+    progress.results.push_back({r[0], r[1], r[2], r[3], r[4]});
   }
   return progress;
 }
 
 // Settings that an older version did not write count as null, and differ from every value.
-Status require_same(const json& then, const json& now) {
-  for (const auto& [name, value] : now.items()) {
-    const json other = then.value(name, json());
+Status require_same(const Json& then, const Json& now) {
+  for (const auto& [name, value] : now.members()) {
+    const Json* const found = then.find(name);
+    const Json other = found == nullptr ? Json() : *found;
     if (other == value) continue;
     return invalid("it was made with " + name + " " + other.dump() + ", not " + value.dump());
   }
@@ -51,13 +52,13 @@ Status require_same(const json& then, const json& now) {
 
 // Paths and names may be any bytes, and JSON is UTF-8. Other text becomes the list of its bytes, so
 // that different texts stay different.
-json exact(const std::string& text) {
+Json exact(const std::string& text) {
   if (printable(text, text.size()) == text) return text;
-  return std::vector<unsigned char>(text.begin(), text.end());
+  return std::vector<uint8_t>(text.begin(), text.end());
 }
 
-json exact(const std::vector<std::string>& texts) {
-  json list = json::array();
+Json exact(const std::vector<std::string>& texts) {
+  Json list = Json::array();
   for (const std::string& text : texts) list.push_back(exact(text));
   return list;
 }
@@ -69,15 +70,15 @@ std::string settings_of(const TrainingOptions& options) {
   const train::Loss& loss = options.loss;
   const Preprocess& how = options.preprocess;
   const Augment& augment = options.augment;
-  json settings = {
+  const auto list = [](std::initializer_list<Json> all) { return Json::array(all); };
+  Json settings = {
       {"model", exact(options.model)},
       {"format", exact(options.format)},
       {"limit", options.limit},
       {"hold_out", options.hold_out},
-      {"preprocess",
-       {how.resize, how.crop, how.stretch, how.channels, how.mean, how.std, how.scale, how.bgr,
-        how.nhwc}},
-      {"augment", {augment.crop, augment.shift, augment.flip, augment.noise}},
+      {"preprocess", list({how.resize, how.crop, how.stretch, how.channels, how.mean, how.std,
+                           how.scale, how.bgr, how.nhwc})},
+      {"augment", list({augment.crop, augment.shift, augment.flip, augment.noise})},
       {"batch", options.batch},
       {"seed", options.seed},
       {"bf16", options.bf16},
@@ -87,21 +88,22 @@ std::string settings_of(const TrainingOptions& options) {
       {"freeze", exact(options.freeze)},
       {"optimizer", name_of(rule.rule)},
       {"rate", trainer_options(options).optimizer.rate},
-      {"momentum", {rule.momentum, rule.nesterov}},
-      {"adam", {rule.beta1, rule.beta2, rule.epsilon}},
+      {"momentum", list({rule.momentum, rule.nesterov})},
+      {"adam", list({rule.beta1, rule.beta2, rule.epsilon})},
       {"weight_decay", rule.weight_decay},
       {"clip", rule.max_norm},
       {"penalty", exact(options.penalties)},
-      {"schedule", {name_of(options.schedule), options.warm_up, options.drop_every, options.drop}},
+      {"schedule",
+       list({name_of(options.schedule), options.warm_up, options.drop_every, options.drop})},
       {"loss",
-       {loss.smoothing, loss.focal, exact(options.teacher), loss.distill, loss.temperature}}};
+       list({loss.smoothing, loss.focal, exact(options.teacher), loss.distill, loss.temperature})}};
   // Absent where there is one output, so that older checkpoints stay of use.
   if (!options.output_weights.empty()) settings["outputs"] = options.output_weights;
   if (options.self_distill > 0) settings["self_distill"] = options.self_distill;
   if (options.distill_features > 0) settings["distill_features"] = options.distill_features;
   // Likewise. The noise may not change on the way: epsilon is that of equal steps.
   const privacy::PrivacyOptions& privacy = options.privacy;
-  if (privacy.is_on()) settings["privacy"] = {privacy.noise, privacy.clip};
+  if (privacy.is_on()) settings["privacy"] = list({privacy.noise, privacy.clip});
   return settings.dump();
 }
 
@@ -127,13 +129,11 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& path, std::strin
   if (!file.checked) return corrupt();
   Checkpoint checkpoint{
       .progress = {}, .settings = file.metadata["settings"], .state = {}, .best = {}};
-  try {
-    checkpoint.progress = progress_from(json::parse(file.metadata["course"]));
-    SHOAL_TRY(
-        require_same(json::parse(checkpoint.settings), json::parse(settings)).at(path.string()));
-  } catch (const json::exception&) {
-    return corrupt();
-  }
+  auto progress = progress_from(file.metadata["course"]);
+  const auto then = Json::parse(checkpoint.settings), now = Json::parse(settings);
+  if (!progress.ok() || !then.ok() || !then->is_object() || !now.ok()) return corrupt();
+  SHOAL_TRY(require_same(*then, *now).at(path.string()));
+  checkpoint.progress = *std::move(progress);
   // The prefix separates two name spaces: a weight may have any name, the optimiser's included.
   for (auto& [name, tensor] : file.tensors) {
     const std::string_view prefix = name.starts_with(kBest) ? kBest : kState;

@@ -1,4 +1,4 @@
-// Builds a catalog (mcdnn 3.1): nested widths of a trained network, and variants by other methods,
+// Builds a catalog [Han 2016]: nested widths of a trained network, and variants by other methods,
 // each measured, without those that another one dominates.
 //
 //   catalog::BuildOptions options{.widths = 5, .out = "lenet"};

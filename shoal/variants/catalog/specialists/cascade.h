@@ -1,4 +1,4 @@
-// The cascade of a special and a general network (mcdnn 3.4): the special one answers first, the
+// The cascade of a special and a general network [Han 2016]: the special one answers first, the
 // general one where the answer is "another class" or not sure enough.
 //
 //   E[cost] = cost of the special one + P(it does not answer) * cost of the general one

@@ -1,4 +1,4 @@
-// Pre-forward (mcdnn 3.4): what a frozen body makes of all examples, and what the general network
+// Pre-forward [Han 2016]: what a frozen body makes of all examples, and what the general network
 // answers to those that calibrate, computed once and stored. A head for other classes then needs no
 // run of either.
 #pragma once

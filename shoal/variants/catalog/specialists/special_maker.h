@@ -1,4 +1,4 @@
-// SpecialMaker: networks for the classes that are seen now, made while a server runs (mcdnn 3.4).
+// SpecialMaker: networks for the classes that are seen now, made while a server runs [Han 2016].
 // Features are computed by the first one that is made, and kept: the others take seconds.
 //
 //   catalog::SpecialMaker maker({.folder = "lenet", .how = how, .device = [] { ... }});

@@ -1,5 +1,5 @@
 // The network for a few classes: the body of a trained network up to some value, and a fresh linear
-// head for the classes (mcdnn 3.4, retarget).
+// head for the classes (retarget [Han 2016]).
 #pragma once
 
 #include <cstdint>

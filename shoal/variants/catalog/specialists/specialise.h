@@ -1,5 +1,5 @@
 // Specialise: a small network for the classes that are seen now, in seconds, and a cascade to the
-// general network (mcdnn 3.4). Only a linear head learns, on features that are computed once and
+// general network [Han 2016]. Only a linear head learns, on features that are computed once and
 // kept on disk. Where none are kept, those of the classes come first, and the head learns; those of
 // other classes, which serve the next head, come after it.
 //

@@ -1,5 +1,5 @@
 // What no scheduler exceeds: the scheduling problem of a day whose requests are known, in fractions
-// (mcdnn 3.2).
+// [Han 2016].
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ namespace shoal::schedule {
 
 struct Bound {
   // Mean accuracy, weighted, if each variant is in memory for the share of the day that it answers:
-  // the bound of mcdnn 3.2, for schedulers that do not page. One that pages can exceed it.
+  // the bound of [Han 2016], for schedulers that do not page. One that pages can exceed it.
   double without_paging = 0;
   // The same if paging costs nothing: no scheduler exceeds it.
   double free_paging = 0;

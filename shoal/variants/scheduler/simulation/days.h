@@ -1,5 +1,5 @@
 // Many days of one scheduler, which goes on learning, each against the best that there could be
-// (mcdnn 3.2).
+// [Han 2016].
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The checks of mcdnn 8 that compare policies over whole days: MC-6, MC-8 to MC-10, MC-12 to MC-17,
-// MC-19 and MC-20.
+// The checks of docs/references.md that compare policies over whole days: MC-6, MC-8 to MC-10,
+// MC-12 to MC-17, MC-19 and MC-20.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -458,7 +458,7 @@ TEST(Specialiser, AsksAgainAfterAPause) {
 }
 
 // Nearby, in the cloud, split and here: each is taken where the others cannot be or cost too much.
-TEST(Mcdnn, TakesThePlaceThatLinksBudgetsAndLatencyAllow) {  // MC-17 and the places of mcdnn 3.2
+TEST(Mcdnn, TakesThePlaceThatLinksBudgetsAndLatencyAllow) {  // MC-17 and the places of [Han 2016]
   const Option big{.variant = "big", .accuracy = 0.9, .ms = 100, .joules = 2, .bytes = 50};
   const Option small{.variant = "small", .accuracy = 0.7, .ms = 10, .joules = 0.2, .bytes = 10};
   const Cloud cloud{

@@ -1,4 +1,4 @@
-// Cascade: exits of a cheap network in front of an oracle that knows everybody (huynh F.3).
+// Cascade: exits of a cheap network in front of an oracle that knows everybody [Huynh 2019, 5].
 //
 //   for exit i: f[i] = the embedding there
 //               if somebody recent is within T[i] of f[i]: the answer

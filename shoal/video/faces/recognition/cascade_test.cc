@@ -1,4 +1,5 @@
-// The rows FR-1 to FR-6 of huynh F.8, on streams of synthetic embeddings, and the law of costs.
+// The checks FR-1 to FR-6 of docs/references.md, on streams of synthetic embeddings, and the law of
+// costs.
 #include "shoal/video/faces/recognition/cascade.h"
 
 #include <gtest/gtest.h>

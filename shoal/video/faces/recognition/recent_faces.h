@@ -1,5 +1,5 @@
 // Recent faces: a running mean embedding of each person at each exit, of the people seen last
-// (huynh F.3).
+// [Huynh 2019, 5].
 //
 //   mean[i][person] = f[i]                                     of a person that is new there
 //                     (1 - alpha) mean[i][person] + alpha f[i]  else

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "shoal/base/processes/parts.h"
 #include "shoal/base/processes/process.h"
 #include "shoal/base/text/printable.h"
 #include "shoal/video/watch/frames/video_wire.h"
@@ -267,16 +268,6 @@ class VideoSource : public FrameSource {
 
 }  // namespace
 
-std::filesystem::path find_program(const std::string& name) {
-  const std::filesystem::path here = executable_path().parent_path();
-  for (const auto& folder : {here, here.parent_path() / "libexec" / "shoal",
-                             std::filesystem::path("/usr/libexec/shoal")}) {
-    std::error_code error;
-    if (std::filesystem::exists(folder / name, error)) return folder / name;
-  }
-  return {};
-}
-
 std::filesystem::path find_decoder() { return find_program("shoal-decode"); }
 
 Result<std::unique_ptr<FrameSource>> open_video(const std::string& source,
@@ -284,8 +275,7 @@ Result<std::unique_ptr<FrameSource>> open_video(const std::string& source,
   VideoOptions with_decoder = options;
   if (with_decoder.decoder.empty()) with_decoder.decoder = find_decoder();
   if (with_decoder.decoder.empty()) {
-    return Status(Code::kUnsupported,
-                  source + ": videos need shoal-decode, which the package shoal-video has");
+    return part_missing(Part::kVideo, source + ": videos need shoal-decode, which is not here");
   }
   return std::unique_ptr<FrameSource>(
       std::make_unique<VideoSource>(source, std::move(with_decoder)));

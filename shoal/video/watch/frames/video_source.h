@@ -28,10 +28,7 @@ struct VideoOptions {
   bool motion = false;  // frames have the motion that the codec has found, where it has any
 };
 
-// Where a program of this name is: beside this one, or where packages put it. Empty if it is not
-// there.
-std::filesystem::path find_program(const std::string& name);
-// Where shoal-decode is: beside this program, or where packages put it. Empty if it is not there.
+// Where find_program() finds shoal-decode.
 std::filesystem::path find_decoder();
 
 // A video. What is wrong with it, next() says. kUnsupported without a decoder. A live stream that

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shoal/base/files/atomic_file.h"
+#include "shoal/base/processes/parts.h"
 #include "shoal/base/processes/process.h"
 #include "shoal/base/text/printable.h"
 #include "shoal/engine/inputs/image.h"
@@ -124,9 +125,9 @@ Result<std::unique_ptr<FrameWriter>> open_writer(const std::filesystem::path& ta
   }
   const auto encoder = options.encoder.empty() ? find_program("shoal-encode") : options.encoder;
   if (encoder.empty()) {
-    return Status(Code::kUnsupported, target.string() +
-                                          ": videos need shoal-encode, which the package "
-                                          "shoal-video has; a folder of pictures does not");
+    return part_missing(Part::kVideo, target.string() +
+                                          ": videos need shoal-encode, which is not here; a folder "
+                                          "of pictures does not");
   }
   std::vector<std::string> call = {encoder.string()};
   if (options.even) call.emplace_back("--even");
