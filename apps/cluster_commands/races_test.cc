@@ -8,6 +8,15 @@
 namespace shoal::cluster {
 namespace {
 
+// The cells of a row.
+std::string text_of(const Facts& row) {
+  std::string text;
+  for (const Fact& fact : row) {
+    if (!fact.column.empty()) text += (text.empty() ? "" : "|") + fact.cell;
+  }
+  return text;
+}
+
 LatencyRecorder times(double ms, int count) {
   LatencyRecorder recorder;
   for (int i = 0; i < count; ++i) recorder.add(ms);
