@@ -1,14 +1,13 @@
 // shoal catalog: variants of several tasks, how they are made, and a scheduler that chooses among
 // them, in virtual time.
+#include "apps/commands/catalog/catalog.h"
+
 #include <cstdio>
 #include <memory>
 
-#include "apps/config/catalog/schedule_files.h"
-#include "apps/config/catalog/simulated_days.h"
+#include "apps/commands/catalog/schedule_files.h"
 #include "cli.h"
 #include "facts.h"
-#include "shoal/variants/scheduler/simulation/day_facts.h"
-#include "train/build_catalog.h"
 
 namespace shoal::cli {
 namespace {

@@ -101,6 +101,7 @@ void add_tprune(Command& app, Action& action);
 void add_train(Command& app, Action& action);
 void add_watch(Command& app, Action& action);
 void add_zoo(Command& app, Action& action);
+void add_catalog_build(Command& catalog, Action& action);  // 'build' of 'shoal catalog'
 
 // In cluster/; nothing where that is not built.
 void add_chaos(Command& app, Action& action);

@@ -1,7 +1,7 @@
 // The flags that describe a cluster that need not be there: for plans, simulation and emulation.
 #pragma once
 
-#include "apps/config/plans/cluster_settings.h"
+#include "apps/commands/plans/cluster_file.h"
 #include "apps/flags/flags.h"
 
 namespace shoal::cli {

@@ -1,9 +1,10 @@
 // shoal convert: ONNX in, ONNX out.
+#include "apps/commands/networks/convert.h"
+
 #include <cstdio>
 #include <filesystem>
 #include <utility>
 
-#include "apps/config/training/compress_settings.h"
 #include "apps/flags/json.h"
 #include "exit_codes.h"
 #include "model.h"
@@ -13,7 +14,6 @@
 #include "shoal/model/onnx/export/export.h"
 #include "shoal/model/onnx/export/sparse_storage.h"
 #include "shoal/model/passes/passes.h"
-#include "shoal/shrink/compress/methods/method_facts.h"
 
 namespace shoal::cli {
 namespace {

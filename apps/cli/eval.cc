@@ -1,20 +1,18 @@
 // shoal eval: accuracy on labelled images.
+#include "apps/commands/networks/eval.h"
+
 #include <chrono>
 #include <cstdio>
 
-#include "apps/config/evaluation_task.h"
+#include "apps/commands/training/exits.h"
 #include "eval_flags.h"
 #include "exit_codes.h"
 #include "facts.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/base/timing/seconds_since.h"
 #include "shoal/engine/gpu/device/registry.h"
-#include "shoal/shrink/exits/inference/exit_evaluation_facts.h"
-#include "shoal/shrink/exits/learning/exit_words.h"
 #include "shoal/train/data/dataset.h"
-#include "shoal/train/run/evaluation/evaluation_facts.h"
 #include "shoal/video/detect/detector.h"
-#include "shoal/video/detect/precision_facts.h"
 
 namespace shoal::cli {
 namespace {

@@ -1,8 +1,8 @@
+#include "apps/commands/networks/eval.h"
 #include "eval_flags.h"
 #include "facts.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/video/watch/frames/open_source.h"
-#include "shoal/video/watch/output/watch_facts.h"
 #include "shoal/video/watch/run/evaluation.h"
 #include "train/cancel_on_signals.h"
 

@@ -1,4 +1,6 @@
 // shoal faces: people that were enrolled, and who is in an image or a video.
+#include "apps/commands/video/faces.h"
+
 #include <atomic>
 #include <cstdio>
 #include <optional>
@@ -10,9 +12,7 @@
 #include "model.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/base/text/printable.h"
-#include "shoal/video/faces/evaluation/face_facts.h"
 #include "shoal/video/faces/evaluation/face_networks.h"
-#include "shoal/video/faces/recognition/face_settings.h"
 #include "shoal/video/watch/frames/open_source.h"
 #include "train/cancel_on_signals.h"
 

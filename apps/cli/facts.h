@@ -1,4 +1,4 @@
-// What rooms say of results, printed: tables for people, or JSON for scripts.
+// What commands say of results, printed: tables for people, or JSON for scripts.
 #pragma once
 
 #include <cstdio>
@@ -21,7 +21,7 @@ inline void print_facts(const Facts& facts, bool json) {
   json ? print_json(object_of(facts)) : table_of({facts}).print();
 }
 
-// The room's to_json(), or the table of its rows_of() and below it its lines_of().
+// The command's to_json(), or the table of its rows_of() and below it its lines_of().
 template <class... Found>
 void print_found(bool json, const Found&... found) {
   if (json) return print_json(to_json(found...));

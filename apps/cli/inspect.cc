@@ -1,8 +1,9 @@
 // shoal inspect: what is in a model and what it costs, without running it.
+#include "apps/commands/networks/inspect.h"
+
 #include "cli.h"
 #include "facts.h"
 #include "model.h"
-#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/passes/passes.h"
 

@@ -1,7 +1,8 @@
 // shoal load: clients for a server.
+#include "apps/cluster_commands/load.h"
+
 #include "cli.h"
 #include "facts.h"
-#include "shoal/serve/http/load_settings.h"
 
 namespace shoal::cli {
 namespace {

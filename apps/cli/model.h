@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/config/device_settings.h"
+#include "apps/commands/model_settings.h"
 #include "apps/flags/flags.h"
 #include "cli.h"
 #include "shoal/base/status.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/config/plans/place_settings.h"
+#include "apps/commands/plans/plan_settings.h"
 #include "planning.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/plan/placement/cluster_placer.h"

@@ -1,4 +1,6 @@
 // shoal plan: how a model would be spread over devices, and what that should bring.
+#include "apps/commands/plans/plan.h"
+
 #include <cstdio>
 
 #include "cli.h"
@@ -6,9 +8,6 @@
 #include "model.h"
 #include "planning.h"
 #include "shoal/base/files/atomic_file.h"
-#include "shoal/plan/comparison/comparison_facts.h"
-#include "shoal/plan/stream/stream_facts.h"
-#include "shoal/plan/tenants/tenants_facts.h"
 #include "shoal/report/pages/plan_page.h"
 
 namespace shoal::cli {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/config/plans/planned.h"
+#include "apps/commands/plans/plan.h"
 #include "apps/flags/flags.h"
 #include "apps/flags/json.h"
 #include "cluster_flags.h"

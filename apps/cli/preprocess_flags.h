@@ -1,7 +1,7 @@
 // The flags that say what happens to an image before the model sees it.
 #pragma once
 
-#include "apps/config/image_settings.h"
+#include "apps/commands/model_settings.h"
 #include "apps/flags/flags.h"
 
 namespace shoal::cli {

@@ -1,10 +1,10 @@
 // shoal profile: where the time goes, layer by layer.
+#include "apps/commands/networks/inspect.h"
 #include "cli.h"
 #include "exit_codes.h"
 #include "facts.h"
 #include "model.h"
 #include "shoal/base/files/atomic_file.h"
-#include "shoal/engine/session/profile_facts.h"
 #include "shoal/train/run/setup/training_network.h"
 #include "shoal/train/step/graph/step_graph.h"
 

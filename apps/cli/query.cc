@@ -1,5 +1,7 @@
 // shoal query: an index of what a video may show, made by a cheap network, and answers with few
 // calls of an expensive one.
+#include "apps/commands/video/query.h"
+
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -12,8 +14,6 @@
 #include "model.h"
 #include "preprocess_flags.h"
 #include "shoal/base/timing/seconds_since.h"
-#include "shoal/video/query/index_settings.h"
-#include "shoal/video/query/query_facts.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {

@@ -1,4 +1,6 @@
 // shoal serve: models behind the Open Inference Protocol.
+#include "apps/cluster_commands/serve.h"
+
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -12,7 +14,6 @@
 #include "shoal/base/processes/supervisor.h"
 #include "shoal/base/threads/notification.h"
 #include "shoal/serve/devices/local_devices.h"
-#include "shoal/serve/settings/serve_settings.h"
 
 namespace shoal::cli {
 namespace {

@@ -1,11 +1,11 @@
 // shoal simulate: a plan carried out in virtual time.
 
+#include "apps/commands/plans/plan.h"
 #include "cli.h"
 #include "cluster/day.h"
 #include "facts.h"
 #include "planning.h"
 #include "shoal/plan/stream/stream.h"
-#include "shoal/plan/stream/stream_facts.h"
 
 namespace shoal::cli {
 namespace {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "apps/commands/training/train.h"
 #include "cluster/cluster_access.h"
 #include "exit_codes.h"
 #include "facts.h"
@@ -10,7 +11,6 @@
 #include "shoal/cluster/federated/run_rounds.h"
 #include "shoal/cluster/federated/secure_mean.h"
 #include "shoal/cluster/training/train_cluster.h"
-#include "shoal/train/federated/federated_facts.h"
 #include "shoal/train/federated/simulation.h"
 #include "train/cancel_on_signals.h"
 #include "train/train_flags.h"

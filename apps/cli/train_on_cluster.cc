@@ -1,4 +1,6 @@
 // shoal train --cluster: the workers of a cluster learn one network together.
+#include "apps/cluster_commands/train_on_cluster.h"
+
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,7 +12,6 @@
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/cluster/training/step_view.h"
-#include "shoal/cluster/training/training_facts.h"
 #include "shoal/report/pages/training_page.h"
 #include "train/cancel_on_signals.h"
 #include "train/train_flags.h"

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "apps/commands/video/watch.h"
 #include "apps/flags/json.h"
 #include "cluster/cluster_device.h"
 #include "exit_codes.h"
@@ -12,8 +13,7 @@
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/video/mqtt/sinks.h"
 #include "shoal/video/watch/frames/open_source.h"
-#include "shoal/video/watch/output/watch_facts.h"
-#include "shoal/video/watch/run/watch_settings.h"
+#include "shoal/video/watch/output/answer_text.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {

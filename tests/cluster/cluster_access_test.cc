@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "here.h"
-#include "shoal/cluster/benchmarks/measured_facts.h"
+#include "shoal/cluster/benchmarks/measured_races.h"
 #include "shoal/cluster/device/board.h"
 #include "shoal/cluster/emulate/machines/links.h"
 #include "shoal/cluster/net/peers_testing.h"
@@ -264,32 +264,6 @@ TEST_F(Real, ChecksNeedPlansThatSurvive) {
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->plain.count(), result->verified.count());
   EXPECT_TRUE(result->accused.empty());
-}
-
-TEST_F(Real, FiguresStandBesidePredictions) {
-  plan::Comparison made = *plan::compare_plans(graph_, *access_.profile(graph_), {});
-  PlanFigures figures{.single = made.single.timeline, .many = made.best().timeline, .rounds = 3};
-  figures.many.seconds = figures.single.seconds / 4;
-  const Json plan = {{"model", "m"}, {"workers", Json::array({Json::object(), Json::object()})}};
-  Json json = with_figures(plan, made, figures);
-  EXPECT_EQ(json["speedup"].dump(), "4.0");
-  EXPECT_EQ(json["model"].dump(), "\"m\"");
-  EXPECT_EQ(json["rounds"].dump(), "3");
-  EXPECT_EQ(json["workers"][1]["compute_ms"].dump(),
-            Json(1e3 * figures.many.compute_seconds[1]).dump());
-  EXPECT_EQ(json["advice"].dump(), Json(conclusion_of(made, figures)).dump());
-  EXPECT_EQ(segment_rows(made, figures).size(), made.best().plan().segments.size());
-  EXPECT_EQ(worker_rows(made, figures).at(1)[0].cell, "worker-1");
-  EXPECT_EQ(rows_of(made, figures).at(2)[2].cell, "4.00");
-  made.single_fits = false;
-  EXPECT_EQ(rows_of(made, figures).at(0)[2].cell, "no memory");
-
-  const plan::StreamComparison stream =
-      *plan::compare_streams(graph_, *access_.profile(graph_), {});
-  const StreamFigures periods{.single = 0.2, .stream = 0.1};
-  EXPECT_EQ(with_figures(Json::object(), stream, periods)["cluster_ms"].dump(), "100.0");
-  EXPECT_EQ(rows_of(stream, periods).at(0)[2].cell, "200.0");
-  EXPECT_NE(conclusion_of(stream, periods), "");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/config/plans/cluster_file.h"
+#include "apps/commands/plans/cluster_file.h"
 #include "shoal/base/files/temporary_folder.h"
 #include "shoal/base/math/hash.h"
 #include "shoal/base/status.h"

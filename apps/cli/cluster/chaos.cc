@@ -1,4 +1,6 @@
 // shoal chaos: what becomes of requests while workers are killed, stopped and cut off.
+#include "apps/cluster_commands/chaos.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -6,7 +8,7 @@
 
 #include "../facts.h"
 #include "../model.h"
-#include "apps/config/plans/cluster_file.h"
+#include "apps/commands/plans/cluster_file.h"
 #include "chaos_page.h"
 #include "chaos_train.h"
 #include "shoal/base/files/atomic_file.h"
@@ -14,7 +16,6 @@
 #include "shoal/base/machine/malloc_arenas.h"
 #include "shoal/base/processes/process.h"
 #include "shoal/base/terminal/progress_bar.h"
-#include "shoal/cluster/chaos/processes/chaos_facts.h"
 #include "shoal/cluster/chaos/processes/chaos_workers.h"
 #include "shoal/cluster/chaos/processes/histories.h"
 #include "shoal/engine/cpu/cpu.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../exit_codes.h"
-#include "shoal/cluster/chaos/processes/chaos_settings.h"
+#include "apps/cluster_commands/chaos.h"
 #include "shoal/cluster/chaos/verdict.h"
 
 namespace shoal::cli {

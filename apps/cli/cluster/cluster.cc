@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "../cli.h"
+#include "apps/cluster_commands/members.h"
 #include "members.h"
 #include "shoal/base/processes/stop_signals.h"
 #include "shoal/base/terminal/table.h"

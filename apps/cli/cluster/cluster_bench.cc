@@ -5,9 +5,9 @@
 
 #include "../exit_codes.h"
 #include "../facts.h"
+#include "apps/cluster_commands/races.h"
 #include "cluster_access.h"
 #include "shoal/base/files/atomic_file.h"
-#include "shoal/cluster/benchmarks/measured_facts.h"
 #include "shoal/report/pages/plan_page.h"
 
 namespace shoal::cli {

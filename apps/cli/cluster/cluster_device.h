@@ -8,7 +8,7 @@
 
 #include "../exit_codes.h"
 #include "../planning.h"
-#include "apps/config/device_settings.h"
+#include "apps/commands/model_settings.h"
 #include "shoal/engine/device/device.h"
 
 namespace shoal::cli {

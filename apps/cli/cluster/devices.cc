@@ -3,9 +3,9 @@
 
 #include "../cli.h"
 #include "../facts.h"
+#include "apps/cluster_commands/members.h"
 #include "emulation_flags.h"
 #include "shoal/cluster/members/discovered.h"
-#include "shoal/cluster/members/member_facts.h"
 #include "shoal/cluster/net/tls/membership.h"
 
 namespace shoal::cli {

@@ -1,7 +1,7 @@
 // Flags of emulation, from the command line or the environment.
 #include "emulation_flags.h"
 
-#include "apps/config/plans/cluster_file.h"
+#include "apps/commands/plans/cluster_file.h"
 
 namespace shoal::cli {
 

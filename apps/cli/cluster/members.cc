@@ -5,10 +5,10 @@
 
 #include "../exit_codes.h"
 #include "../facts.h"
+#include "apps/cluster_commands/members.h"
 #include "shoal/base/processes/stop_signals.h"
 #include "shoal/base/threads/notification.h"
 #include "shoal/cluster/members/invite.h"
-#include "shoal/cluster/members/member_facts.h"
 #include "shoal/cluster/members/member_steps.h"
 
 namespace shoal::cli {

@@ -2,10 +2,9 @@
 // streams.
 #include "../exit_codes.h"
 #include "../facts.h"
+#include "apps/cluster_commands/races.h"
 #include "cluster_access.h"
 #include "cluster_bench.h"
-#include "shoal/cluster/benchmarks/measured_facts.h"
-#include "shoal/cluster/benchmarks/race_facts.h"
 #include "shoal/engine/devices/devices.h"
 
 namespace shoal::cli {

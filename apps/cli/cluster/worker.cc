@@ -5,6 +5,7 @@
 #include "../cli.h"
 #include "../exit_codes.h"
 #include "../model.h"
+#include "apps/cluster_commands/members.h"
 #include "emulation_flags.h"
 #include "shoal/base/machine/machine.h"
 #include "shoal/base/machine/malloc_arenas.h"

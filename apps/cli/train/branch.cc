@@ -1,10 +1,9 @@
 // shoal branch: a classifier as narrow branches, one for each machine.
-#include "apps/config/plans/cluster_settings.h"
-#include "network_line.h"
-#include "print_result.h"
+#include "apps/commands/training/branch.h"
+
+#include "apps/commands/plans/cluster_file.h"
+#include "learning.h"
 #include "shoal/engine/session/model.h"
-#include "shoal/shrink/branches/branch_facts.h"
-#include "shoal/shrink/branches/branch_settings.h"
 #include "shoal/shrink/prune/shrink_options.h"
 #include "train_flags.h"
 

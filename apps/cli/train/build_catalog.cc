@@ -1,13 +1,10 @@
-#include "build_catalog.h"
-
 #include <string>
 
 #include "../exit_codes.h"
 #include "../model.h"
-#include "apps/config/catalog/task_file.h"
-#include "print_result.h"
-#include "shoal/variants/catalog/builder/catalog_facts.h"
-#include "shrink_progress.h"
+#include "apps/commands/catalog/catalog.h"
+#include "apps/commands/catalog/task_file.h"
+#include "learning.h"
 
 namespace shoal::cli {
 namespace {

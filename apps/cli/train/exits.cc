@@ -1,11 +1,10 @@
 // shoal exits: a classifier that may answer early.
+#include "apps/commands/training/exits.h"
+
 #include "../exit_codes.h"
-#include "network_line.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/shrink/exits/learning/add_exits.h"
-#include "shoal/shrink/exits/learning/exit_facts.h"
-#include "shoal/shrink/exits/learning/exit_settings.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

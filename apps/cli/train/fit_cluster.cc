@@ -1,10 +1,9 @@
 // shoal fit-cluster: a model that meets a time on several devices.
+#include "apps/commands/training/fit_cluster.h"
+
 #include "../exit_codes.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/report/pages/search_page.h"
-#include "shoal/shrink/fit_cluster/fit_cluster_facts.h"
-#include "shoal/shrink/fit_cluster/fit_cluster_settings.h"
-#include "shrink_progress.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

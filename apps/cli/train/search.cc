@@ -1,14 +1,13 @@
 // shoal search: networks whose layers are wired for several devices.
+#include "apps/commands/training/search.h"
+
 #include <optional>
 #include <string>
 
 #include "../exit_codes.h"
-#include "network_line.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/report/pages/search_page.h"
-#include "shoal/shrink/search/search_facts.h"
-#include "shoal/shrink/search/search_settings.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

@@ -4,14 +4,13 @@
 #include <cstdio>
 
 #include "../exit_codes.h"
-#include "print_result.h"
+#include "apps/commands/catalog/catalog.h"
+#include "apps/commands/training/shrink.h"
+#include "learning.h"
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/engine/session/model.h"
 #include "shoal/report/pages/shrink_page.h"
-#include "shoal/shrink/prune/shrink_facts.h"
-#include "shoal/variants/catalog/builder/catalog_facts.h"
 #include "shrink_flags.h"
-#include "shrink_progress.h"
 
 namespace shoal::cli {
 namespace {

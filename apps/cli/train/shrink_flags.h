@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/config/training/shrink_recipe.h"
+#include "apps/commands/training/shrink.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

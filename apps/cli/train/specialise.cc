@@ -3,11 +3,9 @@
 #include <string>
 
 #include "../exit_codes.h"
-#include "network_line.h"
-#include "print_result.h"
+#include "apps/commands/catalog/catalog.h"
+#include "learning.h"
 #include "shoal/engine/session/model.h"
-#include "shoal/variants/catalog/builder/catalog_facts.h"
-#include "shoal/variants/catalog/specialists/specialise_settings.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

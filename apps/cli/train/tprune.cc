@@ -5,11 +5,10 @@
 
 #include "../exit_codes.h"
 #include "../model.h"
+#include "apps/commands/training/shrink.h"
 #include "cancel_on_signals.h"
-#include "print_result.h"
+#include "learning.h"
 #include "shoal/base/terminal/progress_bar.h"
-#include "shoal/shrink/prune/shrink_facts.h"
-#include "shoal/shrink/prune/tprune_settings.h"
 
 namespace shoal::cli {
 namespace {

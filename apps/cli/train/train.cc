@@ -6,11 +6,11 @@
 
 #include "../exit_codes.h"
 #include "../facts.h"
+#include "apps/commands/training/train.h"
 #include "cancel_on_signals.h"
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/terminal/progress_bar.h"
 #include "shoal/report/pages/training_page.h"
-#include "shoal/train/run/loop/training_facts.h"
 #include "train_flags.h"
 
 namespace shoal::cli {

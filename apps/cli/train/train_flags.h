@@ -5,7 +5,7 @@
 
 #include "../model.h"
 #include "../preprocess_flags.h"
-#include "apps/config/training/training_settings.h"
+#include "apps/commands/training/train.h"
 #include "apps/flags/flags.h"
 #include "shoal/train/distributed/run/together_settings.h"
 #include "shoal/train/federated/scenario.h"

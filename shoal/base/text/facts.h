@@ -1,5 +1,5 @@
-// Facts: a result as names and values for scripts, and as cells of a table for people. A result's
-// facts are beside its type, so that commands, servers and pages give them the same names.
+// Facts: a result as names and values for scripts, and as cells of a table for people. Those of a
+// command's results are in apps/commands, one description for the table and for JSON.
 //
 //   std::vector<Fact> facts_of(const Report& report) {
 //     return {{"requests", report.requests, "requests"},

@@ -1,6 +1,6 @@
-// Setting: a variable that people set, by its name, with what it means and what it may be. A room
-// describes the settings of its options once, beside their type, so that flags of command lines and
-// keys of files have the same names, bounds and defaults.
+// Setting: a variable that people set, by its name, with what it means and what it may be. Those of
+// a command are described once, in apps/commands, so that flags of command lines and keys of files
+// have the same names, bounds and defaults.
 //
 //   SettingList settings_of(SearchOptions& options) {
 //     return {Setting("units", options.units, "Devices that compute together").in(1, 256),

@@ -1,4 +1,4 @@
-// The law of settings, for tests of the rooms that have some.
+// The law of settings, for tests of those who describe some.
 #pragma once
 
 #include <gtest/gtest.h>

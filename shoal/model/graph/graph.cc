@@ -166,6 +166,12 @@ int64_t macs(const Graph& graph, const Node& node) {
   return node.op->macs(node, graph.operands(node.inputs), graph.types(node.outputs));
 }
 
+int64_t total_macs(const Graph& graph) {
+  int64_t total = 0;
+  for (const Node& node : graph.nodes()) total += macs(graph, node);
+  return total;
+}
+
 // Settings such as an epsilon are scalars in ONNX, and weights never are. So the rank tells them
 // apart.
 bool is_parameter(const Graph& graph, const Node& node, size_t input) {

@@ -129,6 +129,8 @@ Status verify(const Graph& graph);
 
 // Multiply-accumulates of a node of the graph: the usual measure of work.
 int64_t macs(const Graph& graph, const Node& node);
+// Of all nodes.
+int64_t total_macs(const Graph& graph);
 
 // The number of elements that training would learn: those of float constants that some node reads
 // as weights. Scalars (an epsilon, the bounds of Clip) and measured inputs (statistic_inputs) do

@@ -11,12 +11,6 @@
 namespace shoal::zoo {
 namespace {
 
-int64_t total_macs(const Graph& graph) {
-  int64_t total = 0;
-  for (const Node& node : graph.nodes()) total += macs(graph, node);
-  return total;
-}
-
 // What the papers, torchvision and the specs state of each network, for one image.
 struct Published {
   const char* name;

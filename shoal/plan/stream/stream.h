@@ -110,11 +110,4 @@ struct StragglerLatencies {
 StragglerLatencies simulate_stragglers(const Prediction& plan, const ClusterProfile& cluster,
                                        size_t requests, const Stragglers& stragglers);
 
-// Mean, p50 and p99 of both.
-Json to_json(const StragglerLatencies& latencies);
-// A row for waiting, one for the first that are enough, and what they save. Of a plan of this name
-// for this model.
-std::vector<Facts> rows_of(const StragglerLatencies& latencies, const std::string& model,
-                           const std::string& plan);
-
 }  // namespace shoal::plan

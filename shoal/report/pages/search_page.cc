@@ -5,9 +5,15 @@
 
 #include "shoal/base/text/number_text.h"
 #include "shoal/report/html/page.h"
-#include "shoal/shrink/fit_cluster/fit_cluster_facts.h"
 
 namespace shoal::report {
+namespace {
+
+std::string percent(const std::optional<double>& top1) {
+  return top1 ? fixed(*top1, 2) + " %" : "";
+}
+
+}  // namespace
 
 std::string search_page(const search::SearchResult& result) {
   std::vector<page::CostPoint> points;
@@ -31,6 +37,21 @@ std::string search_page(const search::SearchResult& result) {
                      "in blue what no other one beats in both.</p>\n" +
                          page::front_picture(points, "ms")) +
           page::card("Networks", page::table("Networks", rows)));
+}
+
+std::string top1_of(const fit_cluster::Attempt& attempt) { return percent(attempt.top1); }
+std::string control_of(const fit_cluster::Attempt& attempt) {
+  return percent(attempt.top1_control);
+}
+
+std::string macs_of(const fit_cluster::Attempt& attempt) {
+  return attempt.macs > 0 ? fixed(static_cast<double>(attempt.macs) / 1e6, 1) + " M" : "";
+}
+
+std::string verdict_of(const fit_cluster::Attempt& attempt) {
+  if (attempt.meets()) return "meets the target";
+  if (!attempt.note.empty()) return attempt.note;
+  return attempt.fast_enough ? "loses too much" : "too slow";
 }
 
 std::string fit_cluster_page(const std::string& title, const fit_cluster::FitResult& result) {

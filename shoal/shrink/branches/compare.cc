@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/plan/search/branches.h"
 #include "shoal/plan/search/plan_recipe.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "shoal/base/timing/seconds_since.h"
-#include "shoal/engine/session/graph_facts.h"
 #include "shoal/shrink/branches/branch_networks.h"
 #include "shoal/shrink/compress/units/groups.h"
 #include "shoal/shrink/prune/decision/decide.h"

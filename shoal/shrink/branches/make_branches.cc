@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/ops/chain.h"
 #include "shoal/model/ops/ops.h"
 #include "shoal/model/passes/rewriter.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "shoal/engine/device/device.h"
-#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/plan/device_presets.h"
 #include "shoal/plan/search/plan_recipe.h"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string_view>
 
-#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/train/run/setup/training_network.h"
 #include "shoal/train/step/optimizer/regularizer.h"

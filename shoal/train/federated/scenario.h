@@ -24,9 +24,6 @@ struct ScenarioSettings {
   size_t least = 1;  // on workers: reports of a round
 };
 
-// "federated", which the others need, and those.
-SettingList settings_of(ScenarioSettings& settings);
-
 // All options, with local steps by `fit`. `given` says which of --batch, --momentum, --schedule and
 // --rate were given, and count; the others are those of the scenario. REQUIRES: the words are those
 // that there are.

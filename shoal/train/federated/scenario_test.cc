@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "shoal/base/text/setting_testing.h"
-
 namespace shoal::federated {
 namespace {
 
@@ -49,33 +47,6 @@ TEST(Scenario, ReadsWords) {
   settings.deadline = 7;
   EXPECT_EQ(resolve(settings, {}, none).strategy.mu, 0.25f);
   EXPECT_EQ(resolve(settings, {}, none).population.deadline, 7);
-}
-
-TEST(Scenario, HasSettingsThatNeedFederatedTraining) {
-  ScenarioSettings settings;
-  const SettingList all = settings_of(settings);
-  expect_described(all);
-  EXPECT_EQ(all[0].name, "federated");
-  for (const Setting& setting : all) {
-    // The steps that are taken alone are those of workers without --federated, too.
-    const bool alone = setting.name == "federated" || setting.name == "local-steps";
-    EXPECT_EQ(setting.needs.empty(), alone) << setting.name;
-  }
-}
-
-TEST(Scenario, OfWorkersHasNoSimulatedClients) {
-  ScenarioSettings settings;
-  std::string refused;
-  for (const Setting& setting : settings_of(settings)) {
-    const Status status = check_for_workers(
-        [&](const std::string& flag) { return flag == "--" + setting.name; }, "own");
-    if (!status.ok()) refused += setting.name + " ";
-  }
-  EXPECT_EQ(refused,
-            "clients split classes-per-client stragglers present leaving step-seconds slowest ");
-  const auto none = [](const std::string&) { return false; };
-  EXPECT_TRUE(check_for_workers(none, "own").ok());
-  EXPECT_EQ(check_for_workers(none, "mpi").message(), "ranks of MPI have no data");
 }
 
 TEST(Scenario, HasACodecThatIsKnownAndNoCheckpoint) {

@@ -6,7 +6,6 @@
 
 #include "shoal/base/text/printable.h"
 #include "shoal/engine/device/cut.h"
-#include "shoal/engine/session/graph_facts.h"
 
 namespace shoal::keyframe {
 namespace {

@@ -3,7 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "shoal/video/watch/output/watch_facts.h"
+#include "shoal/video/detect/head.h"
+#include "shoal/video/watch/output/answer_text.h"
 
 namespace shoal::mqtt {
 

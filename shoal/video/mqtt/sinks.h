@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/base/text/setting.h"
 #include "shoal/video/detect/head.h"
 #include "shoal/video/mqtt/client.h"
 #include "shoal/video/mqtt/reporter.h"
@@ -38,9 +37,6 @@ struct SinkOptions {
     return !zones.empty() || !lines.empty() || !broker.empty() || !clips.empty();
   }
 };
-
-// By their names.
-SettingList settings_of(SinkOptions& options);
 
 // "out.mp4" of a source among several is "out-NAME.mp4", and a folder has one folder for each.
 std::filesystem::path target_of(const std::filesystem::path& out, const std::string& name,

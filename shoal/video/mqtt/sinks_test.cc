@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "shoal/base/files/temporary_folder.h"
-#include "shoal/base/text/setting_testing.h"
 
 namespace shoal::mqtt {
 namespace {
@@ -30,11 +29,6 @@ watch::FrameAnswer answer(size_t source, size_t frame, bool left) {
   frame_answer.seen.push_back(
       {.detection = {.label = 0, .score = 0.5F, .box = {x, 4, x + 8, 12}}, .id = 1});
   return frame_answer;
-}
-
-TEST(SinkOptions, AreDescribed) {
-  SinkOptions options;
-  expect_described(settings_of(options));
 }
 
 class Sinking : public testing::Test {

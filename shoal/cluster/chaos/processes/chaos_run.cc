@@ -358,6 +358,12 @@ class FaultLoop {
 
 }  // namespace
 
+Verdict ChaosReport::verdict(bool finds_liars) const {
+  if ((finds_liars ? wrong_after : wrong) > 0) return Verdict::wrong("answers are wrong");
+  if (finds_liars && left_out.empty()) return Verdict::wrong("the worker that lies was not found");
+  return failed > 0 ? Verdict::failed(first_failure) : Verdict();
+}
+
 ChaosReport run_chaos(const ChaosRunOptions& options, ChaosCluster& cluster,
                       const std::function<void(const ChaosProgress&)>& watch) {
   return ChaosRun(options, cluster, watch).run();

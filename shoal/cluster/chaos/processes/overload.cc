@@ -184,6 +184,11 @@ class OverloadRun {
 
 }  // namespace
 
+Verdict OverloadReport::verdict() const {
+  if (wrong > 0) return Verdict::wrong("answers are wrong");
+  return failed > 0 ? Verdict::failed(first_failure) : Verdict();
+}
+
 OverloadReport run_overload(const OverloadOptions& options, const OverloadAsk& ask,
                             const std::function<void(bool)>& set_faults) {
   return OverloadRun(options, ask, set_faults).run();

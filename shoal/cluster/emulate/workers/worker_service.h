@@ -13,7 +13,6 @@
 #include <memory>
 #include <string>
 
-#include "shoal/base/text/setting.h"
 #include "shoal/cluster/emulate/machines/emulation.h"
 #include "shoal/cluster/net/discovery/discovery.h"
 #include "shoal/cluster/net/enrol/renewal.h"
@@ -40,10 +39,6 @@ struct WorkerServiceOptions {
   // again. Must not destroy the service.
   std::function<void()> lost = nullptr;
 };
-
-// What it takes of its machine, by the names of these settings. The device is not one of them:
-// which there are, only the program knows.
-SettingList settings_of(WorkerServiceOptions& options);
 
 // How a worker of this identity keeps weights and plans. Fails where its files cannot be opened.
 Result<cluster::WorkerOptions> worker_options(const WorkerServiceOptions& options,

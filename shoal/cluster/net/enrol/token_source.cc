@@ -34,11 +34,4 @@ Result<std::string> TokenSource::read(std::istream& input,
   return std::string(given == nullptr ? "" : given);
 }
 
-SettingList settings_of(TokenSource& source) {
-  return {Setting("join", source.token,
-                  "Join the cluster that printed this token; others on this machine can see it, "
-                  "--join-file keeps it from them"),
-          Setting("join-file", source.file, "The same, with the token in a file; - for stdin")};
-}
-
 }  // namespace shoal::net

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "shoal/base/status.h"
-#include "shoal/base/text/setting.h"
 
 namespace shoal::net {
 
@@ -22,8 +21,5 @@ struct TokenSource {
   Result<std::string> read(std::istream& input,
                            const std::function<void(const std::string& line)>& warn) const;
 };
-
-// By their names.
-SettingList settings_of(TokenSource& source);
 
 }  // namespace shoal::net

@@ -7,7 +7,6 @@
 
 #include "shoal/base/files/atomic_file.h"
 #include "shoal/base/files/temporary_folder.h"
-#include "shoal/base/text/setting_testing.h"
 
 namespace shoal::net {
 namespace {
@@ -50,11 +49,6 @@ TEST_F(TokenSourceTest, IsEmptyWhereNoneIsGiven) {
 TEST_F(TokenSourceTest, SaysWhichFileCannotBeRead) {
   const std::string none = folder_->path() / "none";
   EXPECT_EQ(read({.file = none}), none + ": cannot read the token: No such file or directory");
-}
-
-TEST_F(TokenSourceTest, IsDescribed) {
-  TokenSource source;
-  expect_described(settings_of(source));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <numeric>
 #include <utility>
 
-#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/shrink/compress/refit/refit.h"
 #include "shoal/shrink/exits/network/heads.h"

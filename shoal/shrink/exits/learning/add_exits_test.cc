@@ -8,7 +8,6 @@
 #include "shoal/base/files/temporary_folder.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/onnx/export/export.h"
-#include "shoal/shrink/exits/inference/exit_evaluation_facts.h"
 #include "shoal/shrink/exits/inference/runner.h"
 #include "shoal/train/run/setup/tiny_network_testing.h"
 
@@ -103,14 +102,6 @@ TEST_F(Adding, WritesAFileThatAnswersAsItSays) {
   EXPECT_EQ(seen->figures.mean_macs, result->test.mean_macs);
   EXPECT_GT(seen->figures.share[0], 0);
   EXPECT_EQ(evaluate(*runner, thresholds, *data_.test, {.limit = 9})->answers.images(), 9u);
-  const auto rows = rows_of(*seen, *runner);
-  ASSERT_EQ(rows.size(), runner->exits().size() + 1);
-  EXPECT_EQ(rows[0][0].cell, runner->exits()[0].at);
-  EXPECT_EQ(rows.back()[0].cell, "the last");
-  const std::string json = to_json(*seen, *runner, 2).dump();
-  EXPECT_NE(json.find(R"("exit_share":[)"), json.npos) << json;
-  EXPECT_NE(json.find(R"("mean_macs":)"), json.npos) << json;
-  EXPECT_TRUE(summary_text(*seen, 2).starts_with("all: top-1 "));
 }
 
 TEST_F(Adding, WritesStagesThatAreTheNetwork) {

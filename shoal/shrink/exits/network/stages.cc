@@ -4,7 +4,6 @@
 
 #include "shoal/base/text/printable.h"
 #include "shoal/engine/device/cut.h"
-#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/model/passes/rewriter.h"
 

@@ -5,8 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "shoal/base/text/setting.h"
-
 namespace shoal::learn {
 
 struct TogetherSettings {
@@ -24,8 +22,5 @@ struct TogetherSettings {
   // Of the micro-batches, which are a power of two.
   int levels() const;
 };
-
-// All but the network, "cluster", which most of them need.
-SettingList settings_of(TogetherSettings& settings);
 
 }  // namespace shoal::learn

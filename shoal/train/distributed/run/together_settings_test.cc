@@ -2,23 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "shoal/base/text/setting_testing.h"
-
 namespace shoal::learn {
 namespace {
-
-const Setting& named(const SettingList& all, const std::string& name) {
-  return *std::ranges::find_if(all, [&](const Setting& one) { return one.name == name; });
-}
-
-TEST(TogetherSettings, NeedACluster) {
-  TogetherSettings settings;
-  const SettingList all = settings_of(settings);
-  expect_described(all);
-  for (const Setting& setting : all) {
-    EXPECT_EQ(setting.needs.empty(), setting.name == "codec") << setting.name;
-  }
-}
 
 TEST(TogetherSettings, CountMicroBatchesInPowersOfTwo) {
   TogetherSettings settings;
@@ -27,10 +12,6 @@ TEST(TogetherSettings, CountMicroBatchesInPowersOfTwo) {
     settings.micro_batches = int64_t{1} << level;
     EXPECT_EQ(settings.levels(), level);
   }
-  const SettingList all = settings_of(settings);
-  const Setting& count = named(all, "micro-batches");
-  for (const char* good : {"1", "2", "4096"}) EXPECT_TRUE(count.check(good).ok()) << good;
-  for (const char* bad : {"0", "3", "8192", "-4", "many"}) EXPECT_FALSE(count.check(bad).ok());
 }
 
 TEST(TogetherSettings, FixSharesWhereAskedTo) {

@@ -2,7 +2,9 @@
 // batches of one size, the last one filled up with examples seen before, so that one compiled form
 // does.
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "shoal/engine/run/scores.h"
 #include "shoal/model/passes/passes.h"
@@ -85,6 +87,14 @@ Result<Evaluation> evaluate(Session& session, const Dataset& data,
     if (options.progress) options.progress(result.images(), examples.size());
   }
   return result;
+}
+
+std::function<Result<double>(Session&)> share_right_of(const Dataset& data,
+                                                       EvaluationOptions options) {
+  return [&data, options = std::move(options)](Session& session) -> Result<double> {
+    SHOAL_ASSIGN(const Evaluation answers, evaluate(session, data, options));
+    return answers.top1() / 100;
+  };
 }
 
 Result<Evaluation> evaluate(Device& device, const Graph& network, const Batches& batches) {

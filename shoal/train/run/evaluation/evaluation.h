@@ -90,6 +90,11 @@ struct EvaluationOptions {
 Result<Evaluation> evaluate(Session& session, const Dataset& data,
                             const EvaluationOptions& options = {});
 
+// The share of the examples that a session answers right, in [0, 1]; a failure is that of
+// evaluate(). REQUIRES: `data` outlives it.
+std::function<Result<double>(Session&)> share_right_of(const Dataset& data,
+                                                       EvaluationOptions options);
+
 }  // namespace shoal::fit
 
 #pragma GCC visibility pop

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "shoal/train/run/evaluation/evaluate_graph.h"
-#include "shoal/train/run/evaluation/evaluation_facts.h"
 #include "shoal/train/run/setup/tiny_network_testing.h"
 
 namespace shoal::fit {
@@ -199,24 +198,6 @@ TEST_F(Evaluate, OfAGraphIsThatOfItsSession) {
     EXPECT_EQ(here->correct(), there->correct());
     EXPECT_NEAR(here->loss(), there->loss(), 1e-6);
   }
-}
-
-TEST(EvaluationFacts, HaveARateOfImages) {
-  Evaluation answers;
-  const std::vector<float> scores = {0, 1};
-  answers.add(scores, false, 1, 0);
-  answers.add(scores, false, 0, 1);
-  EXPECT_EQ(object_of(facts_of(answers, 4)).dump(),
-            R"({"images":2,"images_per_s":0.5,"top1":50.0,"top5":100.0,"with_nan":0})");
-  EXPECT_EQ(facts_of(answers, 4)[1].cell, "50.00 %");
-}
-
-TEST(EvaluationFacts, WarnOfScoresThatAreNan) {
-  Evaluation answers;
-  answers.add(Scores{0, 1}, false, 1, 0);
-  EXPECT_EQ(warning_of(answers), "");
-  answers.add(Scores{0, std::numeric_limits<float>::quiet_NaN()}, false, 1, 1);
-  EXPECT_EQ(warning_of(answers), "1 of 2 images have scores that are NaN, which count as wrong");
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "shoal/base/math/hash.h"
 #include "shoal/base/text/json_text.h"
 #include "shoal/base/timing/seconds_since.h"
-#include "shoal/engine/session/graph_facts.h"
 #include "shoal/model/graph/text.h"
 #include "shoal/model/passes/passes.h"
 #include "shoal/shrink/retraining/networks.h"

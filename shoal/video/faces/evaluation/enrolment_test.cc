@@ -4,12 +4,10 @@
 #include <fstream>
 
 #include "shoal/base/files/temporary_folder.h"
-#include "shoal/base/text/setting_testing.h"
 #include "shoal/engine/device/device.h"
 #include "shoal/engine/inputs/image.h"
 #include "shoal/model/zoo/embedded.h"
 #include "shoal/video/faces/evaluation/face_networks.h"
-#include "shoal/video/faces/recognition/face_settings.h"
 
 namespace shoal::faces {
 namespace {
@@ -90,19 +88,6 @@ TEST_F(Enrolment, KnowsNetworksOfFilesByTheirNumbers) {
 TEST_F(Enrolment, RefusesThresholdsThatCannotBe) {
   EXPECT_EQ(new_database(3, 0.25)->threshold(), 0.25);
   EXPECT_FALSE(new_database(3, 5).ok());
-}
-
-TEST(FaceSettings, AreDescribed) {
-  FaceSettings settings;
-  const SettingList all = joined({network_settings(settings), database_settings(settings),
-                                  exit_settings(settings), picture_settings(settings)});
-  expect_described(all);
-}
-
-TEST(FaceSettings, AreOptionsOfTheCascade) {
-  const CascadeOptions options = FaceSettings{.agreement = 0.75, .lessons = 3}.cascade();
-  EXPECT_EQ(options.lessons, 3U);
-  EXPECT_EQ(options.wanted.precision, 0.75);
 }
 
 }  // namespace

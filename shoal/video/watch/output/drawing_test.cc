@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "shoal/base/files/temporary_folder.h"
+#include "shoal/base/processes/process.h"
 #include "shoal/engine/inputs/image.h"
 #include "shoal/video/watch/frames/open_source.h"
 #include "shoal/video/watch/frames/video_source.h"

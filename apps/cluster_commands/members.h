@@ -1,0 +1,53 @@
+// shoal cluster, shoal devices and shoal worker: the settings of a worker, and the rows, JSON
+// fields and sentences about members and workers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/text/facts.h"
+#include "shoal/base/text/setting.h"
+#include "shoal/cluster/emulate/workers/worker_service.h"
+#include "shoal/cluster/members/member_upkeep.h"
+#include "shoal/cluster/net/enrol/token_source.h"
+#include "shoal/cluster/profiling/profiling.h"
+
+namespace shoal::cluster {
+
+// The certificates of members, and the peers that visited workers refused.
+Json to_json(const std::vector<MemberState>& members, const std::vector<MemberVisit>& visits);
+std::vector<Facts> rows_of(const std::vector<MemberState>& members, net::Time now);
+std::vector<std::string> refusals_in(const std::vector<MemberVisit>& visits);
+// Why some were not reached, a line for each.
+std::vector<std::string> absent_in(const std::vector<MemberVisit>& visits);
+// Who was renewed, a line for each.
+std::vector<std::string> renewals_in(const std::vector<MemberVisit>& visits);
+// Of how many workers, where all should have been renewed, how many were not; empty: all were.
+std::string missed_renewals_in(const std::vector<MemberVisit>& visits);
+
+// Workers as they are now, or what is wrong with them. REQUIRES, of both: as many of each.
+Json to_json(std::span<const ListedWorker> workers,
+             std::span<const Result<WorkerInspection>> inspected);
+std::vector<Facts> rows_of(std::span<const ListedWorker> workers,
+                           std::span<const Result<WorkerInspection>> inspected);
+
+// How many of them did not answer; empty: all did.
+std::string unanswered_in(std::span<const Result<WorkerInspection>> inspected);
+
+}  // namespace shoal::cluster
+
+namespace shoal::emulate {
+
+// What a worker takes of its machine. The device is not one of these settings: which there are,
+// only the program knows.
+SettingList settings_of(WorkerServiceOptions& options);
+
+}  // namespace shoal::emulate
+
+namespace shoal::net {
+
+// By their names.
+SettingList settings_of(TokenSource& source);
+
+}  // namespace shoal::net

@@ -1,0 +1,99 @@
+// shoal shrink and shoal tprune: their settings and recipes, and the rows and JSON fields of their
+// results.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/commands/model_settings.h"
+#include "apps/commands/training/train.h"
+#include "shoal/base/status.h"
+#include "shoal/base/text/facts.h"
+#include "shoal/base/text/setting.h"
+#include "shoal/engine/inputs/image.h"
+#include "shoal/shrink/prune/shrink.h"
+#include "shoal/shrink/prune/shrink_options.h"
+#include "shoal/shrink/prune/tprune.h"
+
+namespace shoal::config {
+
+// What goes, and how the rest learns.
+struct ShrinkSettings {
+  std::string target = "macs=0.5", method = "taylor", teacher = "dense";
+  shrink::ShrinkOptions options;  // what needs no further reading
+  float distill = 0.5F, temperature = 4;
+  bool no_norms = false, no_refit = false;
+  std::string train_device;  // empty: the one that the network is for
+};
+
+SettingList settings_of(ShrinkSettings& settings);
+
+// The texts of ShrinkSettings::method.
+std::vector<std::string> shrink_methods();
+
+struct ShrinkRecipe {
+  std::string model;
+  DeviceSettings device;
+  TrainingSettings training;
+  ShrinkSettings shrink;
+  Preprocess preprocess;
+
+  // What training runs on, and the device as the network will run on it.
+  DeviceSettings training_device() const;
+  DeviceSettings measured_device() const;
+};
+
+// Without a model and data.
+ShrinkRecipe usual_shrink_recipe();
+
+// All options. Fails as shrink::set_target() does. REQUIRES: the words are those that there are.
+Result<shrink::ShrinkOptions> resolve(const ShrinkRecipe& recipe);
+
+// kInvalidArgument unless there are a model and data.
+Status require_source(const ShrinkRecipe& recipe);
+
+// Takes over what a file says (recipe_file.h), under the names of the flags of shoal shrink, and
+// requires a source. `others` are keys that somebody else reads. `given` says which flags were
+// given, "--epochs" or "model", which the file does not change.
+Status parse_shrink_recipe(std::string_view text, const std::string& name, ShrinkRecipe& recipe,
+                           const std::set<std::string_view>& others = {});
+Status read_shrink_recipe(const std::filesystem::path& path, ShrinkRecipe& recipe,
+                          const GivenFlags& given);
+
+// The recipe of a run with these options on so many threads: with it, the same file is written
+// again. Presets and usual values are written out. Fails as to_recipe() does.
+Result<std::string> to_recipe(ShrinkRecipe recipe, const shrink::ShrinkOptions& options,
+                              int threads);
+
+}  // namespace shoal::config
+
+namespace shoal::shrink {
+
+// Of a run with these options. The object has the size of the file that was written; what is not
+// known is null.
+Json to_json(const ShrinkResult& result, const ShrinkOptions& options);
+std::vector<Facts> rows_of(const ShrinkResult& result, const ShrinkOptions& options);
+std::vector<std::string> lines_of(const ShrinkResult& result, const ShrinkOptions& options);
+
+Json to_json(const TPruneResult& result);
+std::vector<Facts> rows_of(const TPruneResult& result);
+std::vector<std::string> lines_of(const TPruneResult& result);
+
+struct TPruneSettings {
+  std::string inputs, labels, test_inputs, test_labels;  // files, .npy; empty: none
+  std::string target = "macs=0.5", penalty = "hoyer", optimizer = "adam";
+  TPruneOptions options = {.sparse = {.strength = 1e-3}};  // what needs no further reading
+};
+
+SettingList settings_of(TPruneSettings& settings);
+
+// Fails as compress::parse_target(). REQUIRES: the other words are those that there are.
+Result<TPruneOptions> resolve(const TPruneSettings& settings);
+
+// The arrays of the files. Fails as read_npy().
+Result<TPruneData> read_data(const TPruneSettings& settings);
+
+}  // namespace shoal::shrink

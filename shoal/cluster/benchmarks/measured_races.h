@@ -1,0 +1,53 @@
+// Other measurements on a cluster that may be emulated: streams, stages that are moved, stragglers
+// and checks. Links are slow from when weights have travelled.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/benchmarks/balanced_stream.h"
+#include "shoal/cluster/benchmarks/measured_plans.h"
+#include "shoal/cluster/benchmarks/straggler_race.h"
+#include "shoal/cluster/benchmarks/verify_race.h"
+
+namespace shoal::emulate {
+
+// A stream beside that of the best worker alone. Seconds between two answers, in the time of the
+// workers' world.
+struct StreamFigures {
+  double single = 0, stream = 0;
+  double slowdown = 1;  // as in plan::Evidence
+  bool shares_machine = false;
+  double dilation = 1;
+
+  double speedup() const { return single / stream; }
+};
+
+// The stream was made by plan::compare_streams() with these arguments. Where no worker has the
+// memory for everything, the time of one worker stays the predicted one. Fails as measure_stream().
+Result<StreamFigures> measure_stream_beside_one(ClusterAccess& access,
+                                                const plan::StreamComparison& made,
+                                                const plan::StreamOptions& how, bool forced);
+
+// Moves stages between the workers, which begin with as many layers each, until no move is worth it
+// (cluster/benchmarks/balanced_stream.h). Each stage is computed by `survive` workers more.
+Result<std::vector<cluster::BalanceStep>> measure_balance(ClusterAccess& access,
+                                                          const plan::StreamComparison& made,
+                                                          int survive);
+
+// kInvalidArgument where race_stragglers() means nothing: workers cannot be slowed down, or the
+// plan that goes on with the first answers has none to spare.
+Status check_stragglers(const ClusterAccess& access, int survive);
+
+// Both plans for so many seconds, while another worker takes `times` as long for each request
+// (cluster/benchmarks/straggler_race.h). REQUIRES: access.emulated()
+Result<cluster::StragglerResult> race_stragglers(ClusterAccess& access,
+                                                 const plan::Prediction& first,
+                                                 const plan::Prediction& waiting, double seconds,
+                                                 double times);
+
+// The plan with and without checks of one request of `every` (cluster/benchmarks/verify_race.h).
+Result<cluster::VerifyRaceResult> race_checks(ClusterAccess& access, const plan::Prediction& plan,
+                                              Device& judge, uint64_t every, double seconds);
+
+}  // namespace shoal::emulate
