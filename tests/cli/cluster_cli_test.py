@@ -317,8 +317,7 @@ def test_workers_learn_from_data_that_stays_with_them(tmp):
 
 
 def test_devices_of_one_machine_are_workers(_):
-    alone = shoal("run", "zoo:digits").stdout
-    assert shoal("run", "zoo:digits", "--device", "board:cpu+reference").stdout == alone
+    assert shoal("run", "zoo:digits", "--device", "board:cpu+reference").stdout == shoal("run", "zoo:digits").stdout
     board = "board:cpu+slow:3:cpu"
     planned = json.loads(shoal("plan", "zoo:digits", "--device", board, "--objective", "throughput", "--json").stdout)
     result = json.loads(shoal("bench", "zoo:digits", "--cluster=" + board, "--objective", "throughput", "--json").stdout)
@@ -531,8 +530,7 @@ def test_streams_keep_all_workers_busy(tmp):
     shoal("plan", "zoo:lenet5", "--objective", "throughput", "--workers", 2, "--split", "stages", "--html", tmp / "p.html")
     page = (tmp / "p.html").read_text()
     assert "the first 8 requests" in page and all(f"request {r}, " in page for r in range(8)) and "request 8, " not in page
-    done = shoal("plan", "zoo:lenet5", "--split", "stages", expect=2)
-    assert "--objective throughput" in done.stderr
+    assert "--objective throughput" in shoal("plan", "zoo:lenet5", "--split", "stages", expect=2).stderr
     assert "rows" not in shoal("plan", "zoo:lenet5", "--objective", "throughput").stdout
 
 
@@ -582,20 +580,19 @@ def test_a_cluster_can_be_a_file(tmp):
         [coordinator]
         link = "gigabit"
     """)
-    fields = json.loads(shoal("simulate", "zoo:resnet18", tmp / "cluster.toml", "--json").stdout)
+    simulated = lambda *args: json.loads(shoal("simulate", "zoo:resnet18", *args, "--json").stdout)
+    fields = simulated(tmp / "cluster.toml")
     assert [worker["name"] for worker in fields["workers"]] == ["pi4-0", "pi4-1", "old"], fields["workers"]
-    flagged = json.loads(shoal("simulate", "zoo:resnet18", "--cluster", tmp / "cluster.toml", "--json").stdout)
-    assert flagged == fields, "the flag is the place without a name"
+    assert simulated("--cluster", tmp / "cluster.toml") == fields, "the flag is the place without a name"
     assert "--workers" in shoal("plan", "zoo:resnet18", "--cluster", tmp / "cluster.toml", "--workers", 2, expect=2).stderr
-    alone = json.loads(shoal("simulate", "zoo:resnet18", tmp / "cluster.toml", "--exclude", "0,1", "--json").stdout)
-    assert alone["cluster_ms"] > 4 * fields["cluster_ms"]
+    assert simulated(tmp / "cluster.toml", "--exclude", "0,1")["cluster_ms"] > 4 * fields["cluster_ms"]
     for wrong in ("", "[[worker]]\ndevice = \"pi9\"", "[[worker]]\ndevice = \"pi4\"\nlink = \"gigabit\"\nspede = 1",
                   "worker = 3", "[[worker]\n", "[link.air]\nmbit = \"fast\"",
                   "[[worker]]\ndevice = \"pi4\"\nlink = \"gigabit\"\n"
                   f"[[worker]]\ndevice = \"pi4\"\nlink = \"gigabit\"\ncount = {2**63 - 1}\n"):
         (tmp / "wrong.toml").write_text(wrong)
-        done = shoal("plan", "zoo:digits", tmp / "wrong.toml", expect=2)
-        assert "wrong.toml" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+        said = shoal("plan", "zoo:digits", tmp / "wrong.toml", expect=2).stderr
+        assert "wrong.toml" in said and said.count("\n") == 1, said
     assert "wifi-43.8" in shoal("plan", "zoo:digits", "--link", "string", expect=2).stderr
 
 
