@@ -135,7 +135,7 @@ class PropagatedError {
         continue;
       }
       const Flow flow = estimate_flow(lumas_[key], lumas_[frame]);
-      outcome.error += relative_error(warp(features_[key], flow), features_[frame]) / kFrames;
+      outcome.error += relative_distance(warp(features_[key], flow), features_[frame]) / kFrames;
     }
     return outcome;
   }

@@ -126,7 +126,7 @@ inline double largest_difference(const Tensor& a, const Tensor& b) {
 }
 
 // ||a - b|| / ||b||
-inline double relative_error(const Tensor& a, const Tensor& b) {
+inline double relative_distance(const Tensor& a, const Tensor& b) {
   SHOAL_CHECK(a.type() == b.type());
   double difference = 0, size = 0;
   for (size_t i = 0; i < a.data<float>().size(); ++i) {

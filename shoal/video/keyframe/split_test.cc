@@ -113,7 +113,7 @@ TEST(Pipeline, AnswersKeyFramesAndStillOnesAsTheNetwork) {
     EXPECT_EQ(answer->key, frame / 4 * 4);
     const auto expected = run(*whole, std::span(&input, 1));
     for (size_t i = 0; i < expected.size(); ++i) {
-      const double error = relative_error(answer->outputs[i], expected[i]);
+      const double error = relative_distance(answer->outputs[i], expected[i]);
       EXPECT_LE(error, !moves || answer->is_key ? 1e-5 : 0.5) << frame;
       if (moves && !answer->is_key) {
         EXPECT_GT(error, 1e-5);
@@ -145,8 +145,8 @@ TEST(Pipeline, CarriesFeaturesAlong) {
     const auto answer = (*pipeline)->run(input);
     ASSERT_TRUE(answer.ok());
     if (frame == 0) first = expected;
-    warped += relative_error(inner(answer->outputs[0]), expected);
-    stale += relative_error(first, expected);
+    warped += relative_distance(inner(answer->outputs[0]), expected);
+    stale += relative_distance(first, expected);
   }
   EXPECT_LT(warped, 0.5 * stale);
 }
@@ -169,7 +169,7 @@ TEST(Pipeline, TakesMotionThatOthersKnow) {
     const auto inner = [](const Tensor& features) {
       return crop(features, {{0, 0, 1, 3}, {1, 8, kHeight / 16 - 1, kWidth / 16 - 1}});
     };
-    EXPECT_LT(relative_error(inner(b->outputs[0]), inner(a->outputs[0])), 0.05) << frame;
+    EXPECT_LT(relative_distance(inner(b->outputs[0]), inner(a->outputs[0])), 0.05) << frame;
     EXPECT_NEAR(b->motion.mean, 4 * static_cast<double>(frame), 1e-3);
   }
   const Flow other = no_flow(kHeight, kWidth + 16);
@@ -201,8 +201,8 @@ TEST(Pipeline, ComputesKeyFramesWhereTheImageChanged) {
     ASSERT_TRUE(answer.ok()) << answer.status().message();
     EXPECT_TRUE(answer->is_key);
     if (frame == 0) first = expected;
-    stale = std::max(stale, relative_error(first, expected));
-    worst = std::max(worst, relative_error(answer->outputs[0], expected));
+    stale = std::max(stale, relative_distance(first, expected));
+    worst = std::max(worst, relative_distance(answer->outputs[0], expected));
   }
   EXPECT_LT(worst, stale / 5);
   EXPECT_LT((*pipeline)->macs_share(), 0.85);
