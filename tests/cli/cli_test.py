@@ -432,7 +432,7 @@ def test_branch_says_what_is_wrong(_):
                       (["--branches", 2, "--fatten", "x"], "percent"), (["--widths", "1,x"], "1,2,4"),
                       (["--branches", "auto"], "one worker has the memory"),
                       (["--branches", 2, "--worker", "abacus"], "no device abacus"),
-                      (["--branches", 2, "--data", "d"], "--format")):
+                      (["--branches", 2, "--data", "d"], "needs format")):
         assert why in shoal("branch", "zoo:digits", *more, expect=2).stderr, more
     assert "needs one input" in shoal("branch", "zoo:seq2seq", "--branches", 2, expect=2).stderr
 

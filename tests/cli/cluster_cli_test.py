@@ -118,7 +118,7 @@ def test_an_environment_that_makes_no_sense_is_refused(tmp):
     shoal("cluster", "init", "--dir", tmp)
     shoal("cluster", "add", "kitchen", "127.0.0.1:1", "--dir", tmp)
     env = {"SHOAL_CLUSTER_DIR": str(tmp), "SHOAL_EMULATE_DILATION": "fast"}
-    assert "--dilate: Value fast" in shoal("run", "zoo:lenet5", "--cluster", env=env, expect=2).stderr
+    assert "--dilate: it is from 0.001" in shoal("run", "zoo:lenet5", "--cluster", env=env, expect=2).stderr
 
 
 def test_emulation_leaves_nothing_behind_whenever_it_is_ended(tmp):
