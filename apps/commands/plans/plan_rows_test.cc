@@ -96,7 +96,7 @@ TEST(Tenancy, HasARateForEachModel) {
   EXPECT_EQ(tenancy_of({"a", "b"}, {})->rates, (std::vector<double>{1, 1}));
   EXPECT_EQ(tenancy_of({"a", "b"}, {2, 3})->rates, (std::vector<double>{2, 3}));
   EXPECT_EQ(tenancy_of({"a", "b"}, {2}).status().message(),
-            "--rates: there are 2 models, and 1 rates");
+            "rates: there are 2 models, and 1 rates");
 }
 
 TEST(Tenancy, IsPlannedForItsModelsAndRates) {

@@ -37,7 +37,7 @@ TEST(FitSettings, TryAllWaysUnlessSomeAreNamed) {
 TEST(FitSettings, NeedATime) {
   FitSettings settings = complete();
   settings.target = "macs=0.5";
-  EXPECT_EQ(resolve(settings, {}).status().message(), "--target is a time: ms=40 or ms=0.5x");
+  EXPECT_EQ(resolve(settings, {}).status().message(), "target is a time: ms=40 or ms=0.5x");
   settings.target = "soon";
   EXPECT_EQ(resolve(settings, {}).status().code(), Code::kInvalidArgument);
 }
