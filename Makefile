@@ -77,7 +77,7 @@ test:
 	ctest --preset release -j$$(($(JOBS) + 1)) -LE all
 	$(call CONFIGURE,fuzz) -DSHOAL_TESTS=ON
 	$(call BUILD,fuzz) --target sanitized_tests
-	ctest --preset fuzz -j$(JOBS) -L hostile
+	ctest --preset fuzz -j$(JOBS) -L sanitized
 	FUZZ_SEED=1 tools/fuzz 10
 
 # The rest, by hand: 20,000 histories, packages, power cuts, the browser; every test with sanitizers, threads under the
@@ -86,7 +86,7 @@ test-all: test
 	tools/setup kubernetes browser
 	ctest --preset release -j$$(($(JOBS) + 1)) -L all
 	$(call BUILD,fuzz)
-	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize' -LE hostile
+	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize' -LE sanitized
 	tools/fuzz 60
 	$(call CONFIGURE,tsan) -DSHOAL_TESTS=ON
 	$(call BUILD,tsan) --target threaded_tests
