@@ -39,8 +39,7 @@ TEST_F(Reports, TakeWidthsInWords) {
   EXPECT_EQ(problem({.branches = std::to_string(kMostBranches + 1)}), "branches is out of range");
   EXPECT_EQ(problem({.widths = "1,,2"}), "widths takes numbers such as 1,2,4, or auto, not ");
   EXPECT_EQ(problem({.widths = "1,2x"}), "widths takes numbers such as 1,2,4, or auto, not 2x");
-  EXPECT_EQ(problem({}),
-            "one worker has the memory for the whole network: say how many branches");
+  EXPECT_EQ(problem({}), "one worker has the memory for the whole network: say how many branches");
   // Where it has not, there are as few branches as fit.
   const auto small = [](size_t count) -> Result<plan::ClusterProfile> {
     plan::ClusterProfile cluster = *pis(count);
