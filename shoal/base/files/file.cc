@@ -55,7 +55,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(int fd, bool inside) {
 
 // mmap keeps the file; the descriptor is closed when the function returns.
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a pipe nobody writes to must not hang.
+  // O_NONBLOCK: opening a pipe without a writer must not hang.
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return system_status(errno).at(path.string());
   auto mapped = map(fd.get(), /*inside=*/false);

@@ -1,5 +1,5 @@
-// Matrix: linear algebra in double precision, for code that prepares or decides. It is not for the
-// inside of kernels: a Matrix is on the heap, and every function returns a new one.
+// Matrix: linear algebra in double precision, for set-up code. Not for kernels: a Matrix is on the
+// heap, and every function returns a new one.
 //
 //   const Matrix square = gram(a);                                // a aᵀ
 //   SHOAL_ASSIGN(const EigenBasis basis, eigen_basis(square));    // square = V diag(values) Vᵀ

@@ -81,7 +81,7 @@ Result<Process> Process::start(const std::vector<std::string>& arguments, const 
   // O_CLOEXEC: other children that start at the same time must not hold the pipe open.
   std::array<int, 2> ends = {-1, -1}, inputs = {-1, -1};
   if (options.pipe_output && ::pipe2(ends.data(), O_CLOEXEC) != 0) return system_status(errno);
-  // Sockets: to write to one that nobody reads is an error there, and no signal.
+  // Sockets: writing to one without a reader is then an error, not a signal.
   if (options.pipe_input &&
       ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, inputs.data()) != 0) {
     const int error = errno;

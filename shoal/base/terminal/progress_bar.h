@@ -34,7 +34,7 @@ class LiveLines {
 // the cursor is at.
 std::string redrawing(const std::vector<std::string>& lines, size_t drawn);
 
-// As many of these lines as a screen with so many rows has room for, and one to spare; the last one
+// The first of these lines that fit a screen of `rows` rows, less one row to spare; the last one
 // says how many are missing.
 std::vector<std::string> fitting(std::vector<std::string> lines, size_t rows);
 

@@ -90,7 +90,7 @@ class Json {
     for (const auto& [name, member] : *all) SHOAL_TRY(member.to(members[name]).at(name));
     return {};
   }
-  // The same of a member. kCorrupt where there is none.
+  // The same of a member. kCorrupt if there is none.
   template <class T>
   Status get(const std::string& key, T& value) const {
     const Json* const member = find(key);

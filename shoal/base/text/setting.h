@@ -63,7 +63,7 @@ struct Setting {
   }
   Setting& with(std::string other);      // it needs that one
   Setting& not_with(std::string other);  // it excludes that one
-  Setting& also(std::string alias);      // as other commands call the same thing
+  Setting& also(std::string alias);      // another name for the same setting
   Setting& separated_by_commas();
   Setting& showing_default();  // although it is 0
   Setting& hiding_default();

@@ -126,7 +126,7 @@ TEST(FairQueue, SaysHowManyComeBefore) {
   }
 }
 
-// Where there is no room, the newest request of the client with the most gives way to a client with
+// If there is no room, the newest request of the client with the most gives way to a client with
 // less, and to no other.
 TEST(FairQueue, LetsTheClientWithTheMostGiveWay) {
   FairQueue queue;

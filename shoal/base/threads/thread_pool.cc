@@ -4,7 +4,7 @@
 // the gate takes indices from its own lane first and then from the others, so that equal loops find
 // their data in the same caches and a late thread's part is done by the rest. The caller works,
 // too, then shuts the gate and waits for the workers inside, not for those still asleep: body_,
-// context_ and the lanes change only when the gate is shut and nobody is inside.
+// context_ and the lanes change only when the gate is shut and no thread is inside.
 #include "shoal/base/threads/thread_pool.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ void await_change(const std::atomic<uint32_t>& word, uint32_t old) {
   word.wait(old, std::memory_order_acquire);
 }
 
-// A wish: where it is refused, the thread goes on wherever the system puts it.
+// A hint: if it is refused, the thread runs wherever the system puts it.
 void pin_to(std::thread& thread, int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -56,7 +56,7 @@ void keep_off(std::thread& thread, int core, const std::vector<int>& usable) {
   ::pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
 }
 
-// Threads in loops of any pool. A line of its own, because everyone writes to it.
+// Threads in loops of any pool. On a separate cache line, because all threads write to it.
 alignas(64) std::atomic<int> at_work{0};
 
 thread_local int depth = 0;  // of the loops that the thread has called

@@ -16,7 +16,7 @@ constexpr double kSame = 1.05;
 constexpr double kHardly = 1.02;
 // A contender that was this much slower three times has lost.
 constexpr double kHopeless = 1.6;
-// On a busy machine a least time may not be met twice in a reasonable time.
+// On a busy machine a least time may not recur in a reasonable time.
 constexpr int kMostRuns = 16;
 constexpr int kFewRuns = 2;
 constexpr double kLong = 100e3;  // microseconds after which few runs have to do

@@ -1,4 +1,4 @@
-// The time that something has taken so far.
+// Elapsed time.
 #pragma once
 
 #include <chrono>
