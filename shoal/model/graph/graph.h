@@ -31,7 +31,7 @@
 
 namespace shoal {
 
-// The attribute of this name, or `fallback` where there is none of type T.
+// The attribute of this name, or `fallback` if there is none of type T.
 template <class T>
 T attribute(const Attributes& attributes, std::string_view name, T fallback) {
   auto it = attributes.find(name);

@@ -129,7 +129,7 @@ struct Elementwise {
 
 // The record of one operator.
 struct Operator {
-  // The ONNX name, and the file name in every room: "Softmax", softmax.cc. The meaning is that of
+  // The ONNX name, and the file name in every part: "Softmax", softmax.cc. The meaning is that of
   // ONNX opset 17; onnx/ brings older and newer models to it. Our own operators have `expand`.
   std::string_view name;
 

@@ -26,7 +26,7 @@ struct Pass {
 
 // All passes, in the order in which the driver runs them.
 std::span<const Pass> all();
-// Null where there is no pass of this name.
+// Null if there is no pass of this name.
 const Pass* find(std::string_view name);
 
 // The effect of one pass, as `shoal inspect --passes` prints it.

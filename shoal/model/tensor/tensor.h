@@ -127,7 +127,7 @@ class Tensor {
 
   // Whether there is a tensor; a default-constructed one is not.
   bool defined() const { return data_ != nullptr; }
-  // The type of the tensor; a scalar f32 where there is none.
+  // The type of the tensor; a scalar f32 if there is none.
   const TensorType& type() const { return type_; }
   const Shape& shape() const { return type_.shape; }
   DType dtype() const { return type_.dtype; }

@@ -55,7 +55,7 @@ ValueId Builder::input(std::string name, const Shape& shape) {
 
 ValueId Builder::add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes,
                      const std::string& name) {
-  const ValueId first = inputs[0];  // returned where there is no output
+  const ValueId first = inputs[0];  // returned if there is no output
   if (!status_.ok()) return first;
   auto outputs = graph_.add_node(op, std::move(inputs), std::move(attributes), {name}, name);
   if (outputs.ok()) return (*outputs)[0];

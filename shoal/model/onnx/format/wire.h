@@ -92,7 +92,7 @@ class WireReader {
   Status status_;
 };
 
-// Takes a varint off the front of `bytes`; false, and `bytes` unchanged, where there is none.
+// Takes a varint off the front of `bytes`; false, and `bytes` unchanged, if there is none.
 bool take_varint(Bytes& bytes, uint64_t& value);
 
 // Writer of the protobuf wire format. The reader is wire.h.

@@ -45,7 +45,7 @@ void copy_slices(const Slices& slices, std::span<const int64_t> chosen, const Te
 
 // The order in which elements are sorted.
 
-// A strict weak order, which sorting needs, also where there are NaNs: they come last, as in NumPy.
+// A strict weak order, which sorting needs, also if there are NaNs: they come last, as in NumPy.
 // So they are largest for TopK.
 template <class T>
 bool sorts_before(T a, T b) {

@@ -148,7 +148,7 @@ bool fold_conv(Rewriter& rewriter, const QuantizedValues& values, const Quantize
                              with_bounds(node.attributes, result));
 }
 
-// The inputs of QGemm up to the bias; nothing where the Gemm has attributes that QGemm lacks.
+// The inputs of QGemm up to the bias; nothing if the Gemm has attributes that QGemm lacks.
 std::optional<Inputs> gemm_inputs(Rewriter& rewriter, const QuantizedValues& values,
                                   const Node& node, const Node& place) {
   const bool is_gemm = node.op == &ops::gemm;
@@ -264,7 +264,7 @@ bool fold_average(Rewriter& rewriter, const QuantizedValues& values, const Quant
 }
 
 // Puts an operator of integers in the place of the QuantizeLinear, on the quantised inputs of
-// `node` that `values` knows. Returns false where there is no such operator; constants that it may
+// `node` that `values` knows. Returns false if there is no such operator; constants that it may
 // have added by then are dead code.
 bool fold_operator(Rewriter& rewriter, const QuantizedValues& values, const QuantizedResult& result,
                    const Node& node) {

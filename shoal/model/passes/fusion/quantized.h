@@ -22,7 +22,7 @@ struct Quantized {
   int64_t axis = 0;  // the axis with one scale per index, if there are several
 };
 
-// The parameters of a QuantizeLinear to bytes; nothing where one is not constant or not usable.
+// The parameters of a QuantizeLinear to bytes; nothing if one is not constant or not usable.
 std::optional<Quantized> quantized_by(Rewriter& rewriter, const Node& quantize);
 
 std::vector<float> scales_of(const Graph& graph, const Quantized& value);
