@@ -1,4 +1,4 @@
-// Builds a part as a graph of its own. A node reads each input through `read`, which returns the
+// Builds a part as a separate graph. A node reads each input through `read`, which returns the
 // value itself if exactly that box is held, and a slice of it otherwise: several nodes may read
 // different boxes of one bounding box. Weights are cropped here, so that a worker is sent only its
 // share.

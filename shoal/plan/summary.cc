@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMaxWorkers = 1024;
 constexpr int kMaxLosses = 2;
 
-// Written by hand: this room depends on no JSON library. Names come from models, and may hold any
+// Written by hand: this part depends on no JSON library. Names come from models, and may hold any
 // bytes.
 class JsonObject {
  public:

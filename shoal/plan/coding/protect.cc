@@ -131,7 +131,7 @@ class Protector {
   }
 
   // Copies every task to the workers that follow its own, in a circle. Consecutive workers share
-  // copies of neighbouring pieces, so many reads stay local.
+  // copies of neighbouring pieces, so that most reads stay local.
   std::vector<Task> repeated(const Segment& segment) {
     std::vector<Task> tasks;
     for (Task task : segment.tasks) {

@@ -20,7 +20,7 @@ namespace {
 // and a message that waits for one busy resource does not block others. O(messages * log messages)
 // plus the scans of waiting queues.
 
-// The span of a message that was never sent, because nobody waited for it any more.
+// The span of a message that was never sent, because no reader waited for it any more.
 constexpr Span kNever{-1, -1};
 
 // A request on its way.

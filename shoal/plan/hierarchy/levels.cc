@@ -6,12 +6,12 @@
 //   level l: groups of up to 8 * 2^l workers. Layouts are those of the best chain so far, and those
 //            over groups of the two sizes that are new at this level.
 //
-// The flat search tries every group size at every cut: O(log n) layouts of n tasks, each of which
+// The flat search tries every group size at every cut: O(log n) layouts of n tasks, which each
 // meets the boxes of n others. Here the last level alone has n tasks, and few layouts. The best
 // chain so far is one of those that a level compares, so that no level makes the plan slower.
 //
 // A group of size k is the first k workers in one of the orders that similar workers suggest: by
-// ability, by link, and, where there are several media, one worker of each group of similar ones in
+// ability, by link, and, if there are several media, one worker of each group of similar ones in
 // turn, so that the media share the traffic. A size in the middle of a group of similar workers is
 // arbitrary, so that ends of groups are sizes as well.
 #include "shoal/plan/hierarchy/levels.h"

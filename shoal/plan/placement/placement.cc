@@ -441,7 +441,7 @@ Result<Placement> place(const Problem& problem, const PlaceOptions& place_option
     Found near = search.run(fixed);
     const Score &a = found.score, &b = near.score;
     if (a.shortfall > kWorthMoving * b.shortfall && a.slowdown > kWorthMoving * b.slowdown) {
-      // Another placement may be better, but not by so much.
+      // Another placement may be better, but not by that much.
       near.optimal = found.optimal && !is_better(a, b, problem.objective);
       found = std::move(near);
     }

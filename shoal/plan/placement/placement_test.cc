@@ -19,7 +19,7 @@ double uniform(Rng& rng, double low, double high) {
 
 size_t below(Rng& rng, size_t bound) { return rng() % bound; }
 
-// Machines of which some are alike, cameras of which some are; loads around one.
+// Machines and cameras, some of them alike; loads around one.
 Problem random_problem(Rng& rng, size_t machines, size_t cameras) {
   Problem problem{.objective = below(rng, 2) == 0 ? Objective::kLatency : Objective::kEnergy};
   for (size_t m = 0; m < machines; ++m) {

@@ -229,7 +229,7 @@ Status try_branches(const Graph& graph, const ClusterProfile& cluster, const Cho
   return {};
 }
 
-// Plans that compute sparse layers by clusters, where there are any.
+// Plans that compute sparse layers by clusters, if any.
 Result<std::vector<Prediction>> find_clustered(const Graph& graph, const ClusterProfile& cluster,
                                                const PlanOptions& options, const Choices& choices,
                                                const std::vector<Cut>& cuts) {

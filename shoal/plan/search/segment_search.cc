@@ -1,9 +1,9 @@
 // Beam search over cuts. kept_[c] holds the best ways to have computed everything before cut c;
 // each is extended by every segment [c, e) under every layout. True dynamic programming would need
-// the whole state of the cluster in its key, so each cut keeps `width` ways, at most
-// `of_one_layout` of which end in the same layout: the layout decides what the next segment has to
-// move. Complexity: O(cuts * length * layouts * width) calls of Progress::after, where `length` is
-// the number of cuts that a segment may span before repeated halo work stops it.
+// the whole state of the cluster in its key, so each cut keeps `width` ways, at most at most
+// `of_one_layout` with the same last layout: the layout decides what the next segment has to move.
+// Complexity: O(cuts * length * layouts * width) calls of Progress::after, where `length` is the
+// number of cuts that a segment may span before repeated halo work stops it.
 #include "shoal/plan/search/segment_search.h"
 
 #include <algorithm>

@@ -30,11 +30,11 @@ struct SparsePattern {
   friend bool operator==(const SparsePattern&, const SparsePattern&) = default;
 };
 
-// Whatever is not zero counts, NaN too. REQUIRES: `rows` divides the number of elements, which are
-// row-major; fewer than 2^32 columns.
+// Every element that is not zero counts, NaN too. REQUIRES: `rows` divides the number of elements,
+// which are row-major; fewer than 2^32 columns.
 SparsePattern pattern_of(std::span<const float> weight, size_t rows);
 
-// The share of elements that are not zero, estimated from a few thousand of them; 1 where there is
+// The share of elements that are not zero, estimated from a few thousand of them; 1 if there is
 // none. The same on every machine.
 double sampled_density(std::span<const float> weight);
 

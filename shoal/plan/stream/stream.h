@@ -1,4 +1,4 @@
-// Plans for a stream of requests: as many answers a second as the workers can give.
+// Plans for a stream of requests, for the highest throughput.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +73,7 @@ struct StreamComparison {
   double speedup() const { return best().requests_per_second() / single_per_second; }
 };
 
-// With `forced`, the plan for one worker is left out wherever there is another. Fails where
+// With `forced`, the plan for one worker is left out if there is another. Fails where
 // make_stream_plans() fails.
 Result<StreamComparison> compare_streams(Graph graph, ClusterProfile cluster,
                                          const StreamOptions& options, bool forced = false);

@@ -2,7 +2,7 @@
 //
 //   cost = max_i seconds(p_i among the others) / seconds(best plan of i alone)
 //
-// so that nobody starves: a plan that gives one model all workers lets the others wait, and costs
+// so that no model starves: a plan that gives one model all workers lets the others wait, and costs
 // more than one that shares them.
 //
 //   1. A pool for each model: the planner's plans on all workers, on subsets of them, and on each
@@ -166,7 +166,7 @@ Result<std::vector<Prediction>> plans_for(const Graph& graph, const ClusterProfi
 }
 
 // Subsets of workers: all of few. Of many, the ablest and the least able, by quarters: those that
-// tenants who share no worker might have.
+// tenants that share no worker might have.
 std::vector<std::vector<int>> subsets_of(const std::vector<int>& workers) {
   constexpr size_t kFew = 4, kParts = 4;
   std::vector<std::vector<int>> subsets;
@@ -422,7 +422,7 @@ class JointPlanner {
   std::vector<std::vector<Option>> pools_;  // by tenant
   std::vector<Prediction> alone_;           // likewise
   std::vector<Combination> best_;           // the best first
-  // Responses that were planned: of whom, to what of the others, sparing whom, to what part.
+  // Responses planned already: tenant, plans of the others, spared worker, part.
   std::set<std::tuple<size_t, std::vector<size_t>, int, double>> answered_;
 };
 
