@@ -1,4 +1,4 @@
-// Random numbers for the tests of this room.
+// Random numbers for the tests of this part.
 #pragma once
 
 #include <cstdint>

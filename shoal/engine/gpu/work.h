@@ -97,12 +97,12 @@ struct Work {
   bool tables_in_f32 = false;  // in half precision, too
 };
 
-// Nothing where a GPU leaves the node to another device: an operator or a type that it does not
+// Nothing if a GPU leaves the node to another device: an operator or a type that it does not
 // have, an empty tensor, or one whose elements an int cannot count. REQUIRES: `node` is of `graph`.
 //
 // Layers may be computed in half precision, if `in_half`; what has no weights is not concerned.
 //
-// There may be several ways to compute a node, the best by their costs first; nothing where there
+// There may be several ways to compute a node, the best by their costs first; nothing if there
 // are no more than `rank`.
 std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device,
                             bool in_half = false, size_t rank = 0);

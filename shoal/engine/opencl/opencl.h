@@ -61,7 +61,7 @@ struct OpenClDescription {
 // has no OpenCL.
 Result<std::vector<OpenClDescription>> opencl_devices();
 
-// A device alone. Fails with kUnavailable where there is none of that number, and with kUnsupported
+// A device alone. Fails with kUnavailable if there is none of that number, and with kUnsupported
 // where what the driver says of it makes no sense. Its executables may outlive it.
 Result<std::unique_ptr<Device>> make_opencl_device(const OpenClOptions& options = {});
 

@@ -111,7 +111,7 @@ struct Context {
   // What was measured on this device with this driver; empty: it is not kept.
   std::filesystem::path tuning_file() const;
   // The kernels of launches. Those that are not known are compiled, several programs at a time
-  // where there are many.
+  // if there are many.
   Result<std::vector<Kernel>> kernels_of(std::span<const gpu::Launch> launches) const;
   // The program from the folder of programs, or compiled. A failure has what the compiler says.
   Result<std::shared_ptr<Program>> build(std::string source) const;

@@ -341,7 +341,7 @@ TEST_F(OpenCl, CompilesEachKernelOnce) {
   EXPECT_EQ(compiled_for(with_weights('1') + "output y"), 1);
   EXPECT_EQ(compiled_for(with_weights('2') + "output y"), 0);
   EXPECT_EQ(compiled_for(with_weights('2') + "z = Softmax(y)\noutput z"), 1);
-  // Many are compiled as several programs where there are several cores.
+  // Many are compiled as several programs if there are several cores.
   std::string chain = "input x7 f32[1,7]\n";
   for (int i = 7; i < 27; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);

@@ -53,7 +53,7 @@ class StageMaker {
 // while a stage is made.
 class StageTable {
  public:
-  // The stage that fits `live`. Where there is none, `maker` makes it, on this thread. Where
+  // The stage that fits `live`. If there is none, `maker` makes it, on this thread. Where
   // another thread is making it, waits for that, within the limits of `options`. Keeps `kept`
   // stages.
   Result<StagePtr> get(const LiveValues& live, const RunOptions& options, size_t kept,

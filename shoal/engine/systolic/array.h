@@ -54,7 +54,7 @@ struct Counts {
 // The pipeline stages of a row's adder.
 int64_t count_stages(const ArrayOptions& options);
 
-// The stationary blocks of a product; 0 where there is nothing to add.
+// The stationary blocks of a product; 0 if there is nothing to add.
 int64_t count_blocks(const ArrayOptions& options, const ProductSizes& sizes);
 
 // The cycles of a product by the formula above, if `loads` of its blocks are loaded.

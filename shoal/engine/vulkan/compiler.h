@@ -13,7 +13,7 @@ namespace shoal::vulkan {
 
 using Spirv = std::vector<uint32_t>;
 
-// A compute shader. Fails with kUnsupported where there is no shoal_glsl.so, and with kInternal and
+// A compute shader. Fails with kUnsupported if there is no shoal_glsl.so, and with kInternal and
 // what the compiler says where the source does not compile. Thread-safe.
 Result<Spirv> compile_glsl(const std::string& source);
 

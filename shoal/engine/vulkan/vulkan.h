@@ -49,7 +49,7 @@ struct VulkanDescription {
 // virtual ones, CPUs. Fails with kUnavailable where this machine has no Vulkan.
 Result<std::vector<VulkanDescription>> vulkan_devices();
 
-// A device alone. Fails with kUnavailable where there is none of that number, and with kUnsupported
+// A device alone. Fails with kUnavailable if there is none of that number, and with kUnsupported
 // where what the driver says of it makes no sense, or it cannot store f16. Its executables may
 // outlive it.
 Result<std::unique_ptr<Device>> make_vulkan_device(const VulkanOptions& options = {});

@@ -42,7 +42,7 @@ struct BlockedSpec {
   int64_t output_image() const { return out_blocks * conv.output_plane() * block; }
 };
 
-// The node's bias, input 2, as [blocks][block]; zeros where it has none.
+// The node's bias, input 2, as [blocks][block]; zeros if it has none.
 AlignedFloats blocked_bias(const KernelSpec& spec, int64_t blocks, int64_t block);
 
 // True if every input and output of a BlockedConv or BlockedConvTranspose is of floats and bounds

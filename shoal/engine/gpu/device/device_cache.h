@@ -50,7 +50,7 @@ class KnownKernels {
     return kernels;
   }
 
-  // Executables keep what they use. Where there are too many, all are forgotten.
+  // Executables keep what they use. If there are too many, all are forgotten.
   void add(const std::string& text, Kernel kernel) {
     constexpr size_t kMost = 4096;
     const std::scoped_lock lock(mutex_);

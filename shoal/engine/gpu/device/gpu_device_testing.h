@@ -1,4 +1,4 @@
-// What every device of this room's kernels does, whatever its API. A test program includes this
+// What every device of this part's kernels does, whatever its API. A test program includes this
 // once, and gives the devices:
 //
 //   INSTANTIATE_TEST_SUITE_P(OpenCl, GpuDevice, testing::Values(GpuMaker{...}));

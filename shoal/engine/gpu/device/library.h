@@ -14,7 +14,7 @@
 
 namespace shoal::gpu {
 
-// Opens the first of these files that there is; kUnavailable where there is none, with how the part
+// Opens the first of these files that there is; kUnavailable if there is none, with how the part
 // can be had. It is never closed: drivers keep threads.
 Result<void*> open_library(Part part, std::initializer_list<const char*> files);
 

@@ -175,7 +175,7 @@ Launch alone(const NodeSpec& spec, const ops::AttentionSizes& n, std::vector<Arg
                           filled(kAlone, values), spec.device);
 }
 
-// Nothing where the device has no memory for it.
+// Nothing if the device has no memory for it.
 std::optional<Launch> together(const NodeSpec& spec, const ops::AttentionSizes& n,
                                std::vector<Argument> arguments) {
   constexpr int64_t kItems = 64, kRows = 8, kMostChunks = 4;

@@ -25,7 +25,7 @@ namespace {
 // The border is copied around x before, so that the loop has no branches.
 using Kind = Argument::Kind;
 
-// Blocks of output channels that an item computes together, in vectors of four where there are as
+// Blocks of output channels that an item computes together, in vectors of four if there are as
 // many. Weights are packed for that: [groups, blocks, in_channels * taps, lanes * vectors].
 struct Blocks {
   int64_t lanes = 1, vectors = 1, count = 1;  // count: of one group

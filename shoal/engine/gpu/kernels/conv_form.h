@@ -32,7 +32,7 @@ struct ConvForm {
   std::string weight_text(const std::string& z, const std::string& m, const std::string& c,
                           const std::string& tap) const;
   // The element of x at d, h and w of the image, counted from the first of the channel. Inside is
-  // where there is one.
+  // if there is one.
   std::string inside_text() const;
   std::string place_text() const;
 };
@@ -72,12 +72,12 @@ int64_t padded_rows(const ops::Convolution& conv);
 // column once in a step; otherwise channel by channel, as weights are stored.
 bool is_by_taps(const ops::Convolution& conv);
 
-// By phases: nothing where there are no zeros to leave out, or too few.
+// By phases: nothing if there are no zeros to leave out, or too few.
 std::optional<PackedConv> phased_conv(const NodeSpec& spec, const ConvForm& form);
 
 // Convolutions without local memory.
 
-// Nothing where an int cannot count the elements of the padded image and the packed weights.
+// Nothing if an int cannot count the elements of the padded image and the packed weights.
 std::optional<Work> make_direct_conv(const NodeSpec& spec, const ConvForm& form);
 
 // Convolution in half precision, by matrix units (matrix.h).
@@ -94,7 +94,7 @@ std::vector<Work> conv_matrix_ways(const NodeSpec& spec, const ConvForm& form,
 // gives nothing.
 double winograd_cycles(const NodeSpec& spec, const ConvForm& form, size_t rank);
 
-// Nothing where the window is another one, or where the device has no local memory or too little
+// Nothing if the window is another one, or where the device has no local memory or too little
 // memory. Products are cut as the rank says (tiles.h).
 std::optional<Work> make_winograd(const NodeSpec& spec, const ConvForm& form, size_t rank);
 

@@ -228,7 +228,7 @@ namespace {
 
 constexpr size_t kMostWays = 8;
 
-// A number at the beginning of the text, which loses it and the character behind; nothing where
+// A number at the beginning of the text, which loses it and the character behind; nothing if
 // there is none.
 std::optional<uint64_t> take_number(std::string_view& text) {
   uint64_t number = 0;

@@ -43,7 +43,7 @@ Result<AutomaticPrecision> choose_precision(const MakeWithPrecision& make, doubl
                                             const InputShapes& shapes, const OpenOn& open,
                                             const SessionAccuracy& accuracy);
 
-// Where there are no labelled examples: the share of random inputs whose largest output is where
+// If there are no labelled examples: the share of random inputs whose largest output is where
 // the first session has it. kUnsupported if outputs are not f32.
 SessionAccuracy same_answers(const InputShapes& shapes);
 

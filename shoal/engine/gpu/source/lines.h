@@ -37,7 +37,7 @@ class LineKernel {
 
 inline constexpr const char* kSum = "a + b";
 
-// A line as parts, each for a group of its own, where there are too few lines to keep a device
+// A line as parts, each for a group of its own, if there are too few lines to keep a device
 // busy. The last part may be shorter.
 struct LineParts {
   int64_t count = 1, length = 0;  // length: of a part

@@ -15,7 +15,7 @@ namespace {
 // meaning is that of the operator's record, NaN included; laws hold every line to it.
 struct Function {
   const Operator* op;
-  std::string_view value;  // of x, a (alpha) and b (beta); of a and b where there are two operands
+  std::string_view value;  // of x, a (alpha) and b (beta); of a and b if there are two operands
 };
 
 const auto kUnary = std::to_array<Function>({

@@ -53,9 +53,9 @@ std::string store_text(const TileProduct& product, std::span<const std::string> 
 // give nothing.
 double tile_cycles(const TileProduct& product, const Capabilities& device, size_t rank = 0);
 
-// One of the arguments is `y`. Nothing where the device has no local memory, or the product is too
+// One of the arguments is `y`. Nothing if the device has no local memory, or the product is too
 // small to be cut. There are several ways to cut it, those of a low rank the best by their cost;
-// nothing where there are no more than `rank`.
+// nothing if there are no more than `rank`.
 std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
                                const Capabilities& device, size_t rank = 0);
 
@@ -74,7 +74,7 @@ enum class MatrixWay : uint8_t {
   kAhead,
 };
 
-// Table 0 of the work is a matrix_table(); product.a is not read. Nothing where the device has no
+// Table 0 of the work is a matrix_table(); product.a is not read. Nothing if the device has no
 // such units, or the product is too small for them, or not for this way.
 std::optional<Work> make_matrix(const TileProduct& product, std::vector<Argument> arguments,
                                 const Capabilities& device, MatrixWay way);
