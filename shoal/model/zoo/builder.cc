@@ -72,8 +72,8 @@ ValueId Builder::constant(std::string name, Tensor tensor) {
   return graph_.add_constant(std::move(name), std::move(tensor));
 }
 
-// Each tensor has a stream of its own, numbered in the order of creation, so adding a layer leaves
-// the weights before it as they are.
+// Each tensor has its own stream, numbered in the order of creation, so adding a layer does not
+// change the weights before it.
 ValueId Builder::normal(std::string name, const Shape& shape, double deviation) {
   Tensor tensor({DType::kF32, shape});
   fill_normal(tensor.data<float>(), RandomStream(options_.seed, tensors_++), deviation);

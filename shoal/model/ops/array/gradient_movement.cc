@@ -159,7 +159,7 @@ ValueId spaced(Chain& chain, ValueId x, size_t axis, int64_t step) {
 }  // namespace
 
 // Elements are put back by inserting step - 1 zeros behind each and padding both ends. Backward
-// slices, and those at the maximum rank, where `spaced` has no room for an axis, are scattered.
+// slices, and those at the maximum rank, where `spaced` cannot add an axis, are scattered.
 Gradients slice_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const Shape shape = chain.shape_of(node.inputs[0]), part = chain.shape_of(outputs[0]);
