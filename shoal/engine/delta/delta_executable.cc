@@ -165,7 +165,7 @@ Status DeltaExecutable::run_locked(std::span<const Tensor> inputs, std::span<Ten
 }
 
 bool DeltaExecutable::is_next_whole(std::span<const Tensor> inputs) {
-  if (policy_.is_waiting()) {  // nobody looks, and nobody knows what changes meanwhile
+  if (policy_.is_waiting()) {  // inputs are not inspected, so changes are unknown
     for (const ValueId id : graph().inputs()) value(id).changed.fill(true);
     return policy_.is_whole(1);
   }

@@ -1,4 +1,4 @@
-// Random numbers for the tests of this part.
+// Random numbers for these tests.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // A device made of two. The cut (cut.h) gives parts that alternate between the devices; each part
-// is compiled by its own device as a graph of its own. A run carries out the parts in order. Values
-// that cross are copied when the first part on the other side reads them, and stay on both sides
-// until the run ends.
+// is compiled by its device as a separate graph. A run executes the parts in order. Values that
+// cross are copied when the first part on the other side reads them, and stay on both sides until
+// the run ends.
 //
 // An executable is immutable after compile(): all that changes in a run is in `Live`, on the
 // caller's stack, so that any number of runs may be in progress at once.
@@ -214,7 +214,7 @@ class HybridExecutable final : public Executable {
     }
   }
 
-  // An output that is a constant, an input or an output before is not: it needs memory of its own.
+  // An output that is a constant, an input or an output before is not: it needs separate memory.
   void find_own() {
     std::set<ValueId> known(whole_.inputs().begin(), whole_.inputs().end());
     for (ValueId id : whole_.outputs()) {

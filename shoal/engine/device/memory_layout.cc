@@ -103,7 +103,7 @@ class FreeList {
   int64_t end_ = 0;
 };
 
-// The layout of an allocator that sees the requests as they come: O(n log n), and never refused.
+// The layout of an online allocator: O(n log n), always succeeds.
 MemoryLayout place_in_time(std::span<const Lifetime> lifetimes) {
   MemoryLayout layout{std::vector<int64_t>(lifetimes.size(), 0), 0};
   using Event = std::pair<int64_t, uint32_t>;

@@ -69,7 +69,7 @@ class Planner {
         buffers_.push_back({{bytes_of(id), step, step}, -1});
       }
       Buffer& b = buffers_[static_cast<size_t>(buffer)];
-      // A value that nobody reads still lives while its node runs.
+      // A value without readers still lives while its node runs.
       b.life.last = std::max(step, last_use_[index(id)]);
       b.output = output_[index(id)];
       buffer_of_[index(id)] = buffer;

@@ -1,4 +1,4 @@
-// The reference device: no plan, no kernels. Every value has memory of its own, zeroed, so that a
+// The reference device: no plan, no kernels. Every value has separate memory, zeroed, so that a
 // reference function that misses an element gives the same wrong result each time.
 #include "shoal/engine/device/device.h"
 

@@ -92,7 +92,7 @@ Result<T> number_of(const Api& api, cl_device_id device, cl_device_info name,
   return value;
 }
 
-// `get` is called with room for a text and gives its length, zero at the end included.
+// `get` is called with a buffer for a text and returns its length, including the final zero.
 template <class Get>
 std::string text_of(Get get) {
   size_t size = 0;

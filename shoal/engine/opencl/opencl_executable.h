@@ -1,5 +1,5 @@
 // A graph compiled for OpenCL. Graphs share kernels that are equal. The queue is in order: runs
-// share the device in the order in which they were begun.
+// execute in the order in which they were started.
 #pragma once
 
 #include <memory>

@@ -38,8 +38,7 @@ Result<std::unique_ptr<const Driver>> driver_for_test(const GpuTestOptions& opti
   return make_driver<ClExecutable>(std::move(context));
 }
 
-// A copy of the machine's functions, some of which a test replaces. What replaces them has no
-// state but this.
+// A copy of the machine's functions; tests replace some. What replaces them has no state but this.
 struct Faults {
   std::shared_ptr<const Api> real;
   cl_int error = CL_SUCCESS;

@@ -61,7 +61,7 @@ class Signature {
   Result<TensorType> declared_type(size_t input) const;
 
   std::vector<TensorInfo> inputs_;
-  std::vector<bool> any_shape_;          // by input: no rank is declared, or nobody reads the shape
+  std::vector<bool> any_shape_;          // by input: no rank is declared, or the shape is not read
   std::map<std::string, size_t> index_;  // of inputs_
   std::vector<std::string> outputs_;
 };
@@ -325,7 +325,7 @@ class Session::State {
     for (size_t slot : stage.inputs) inputs.push_back(live[slot]);
     const Graph& graph = stage.executable->graph();
     for (size_t i = 0; i < outputs.size(); ++i) {
-      // Intermediate values between two stages belong to nobody but the request.
+      // Only the request owns the intermediate values between two stages.
       if (stage.answers[i] >= answers.size()) continue;
       outputs[i] = answers[stage.answers[i]];  // memory of the caller's, if it gave some
       const TensorType& type = graph[graph.outputs()[i]].type;

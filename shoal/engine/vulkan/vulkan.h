@@ -1,12 +1,11 @@
-// GPUs, and whatever else has a Vulkan 1.1 driver, as devices: those of phones and boards whose
-// makers have no OpenCL.
+// GPUs, and whatever else has a Vulkan 1.1 driver, as devices, for phones and boards without
+// OpenCL.
 //
 //   SHOAL_ASSIGN(auto gpu, make_vulkan_device({.index = 0}));
 //   auto device = make_hybrid_device(std::move(gpu), make_cpu_device());
 //
-// Kernels, the layout of values, and what is left to a fallback are as in engine/opencl/opencl.h.
-// Kernels are compiled by shoal_glsl.so, which is looked for when a graph is compiled that was not
-// before.
+// Kernels, the layout of values and the use of a fallback are as in engine/opencl/opencl.h. Kernels
+// are compiled by shoal_glsl.so, which is loaded when a new kernel is compiled.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +31,8 @@ struct VulkanOptions {
   GpuLocalMemory local_memory = GpuLocalMemory::kAuto;
   // Folder for compiled programs, so that the next start need not compile. Empty: none.
   std::filesystem::path programs = {};
-  // Measures the ways to compute each layer when it is compiled, and keeps what is fastest in that
-  // folder. Without, what was measured before is used, and otherwise an estimate.
+  // Measures the ways to compute each layer when it is compiled, and keeps the fastest in that
+  // folder. If false, earlier measurements are used, else an estimate.
   bool tune = false;
 };
 

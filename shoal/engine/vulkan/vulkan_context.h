@@ -41,7 +41,7 @@ struct Buffer {
   MemoryHandle memory;
   BufferHandle buffer;
   std::byte* mapped = nullptr;  // null: only the device reaches it
-  size_t bytes = 0;             // as they were asked for
+  size_t bytes = 0;             // requested size
 
   VkBuffer get() const { return buffer.get(); }
 };
@@ -104,7 +104,7 @@ class Context {
   // A buffer with the elements of a tensor, those of f32 stored as this says.
   Result<Buffer> make_constant(const Tensor& tensor, gpu::Storage storage,
                                std::string_view what) const;
-  // The buffer has room for the tensor.
+  // REQUIRES: the buffer is large enough for the tensor.
   Status write(const Buffer& buffer, const Tensor& tensor) const;
   Status read(const Buffer& buffer, Tensor& tensor) const;
 
@@ -159,7 +159,7 @@ class Context {
   mutable KnownPipelines known_;
 };
 
-// What was written before is seen by what is read after, on the device.
+// Makes earlier writes visible to later reads on the device.
 void add_barrier(const Api& api, VkCommandBuffer commands);
 
 Result<std::vector<VulkanDescription>> describe_devices(const Api& api);

@@ -197,7 +197,7 @@ Result<std::shared_ptr<const Layout>> layout_for(const Context& context, size_t 
   return layout;
 }
 
-// Calls f(0) ... f(count - 1), if there are many of them on all cores. Fails as the first does.
+// Calls f(0) ... f(count - 1), many of them on all cores. Fails as the first failing call does.
 Status for_each_at_once(size_t count, const std::function<Status(size_t)>& f) {
   constexpr size_t kFew = 8;
   std::vector<Status> statuses(count);
