@@ -66,7 +66,7 @@ struct EigenBasis {
 };
 
 // Takes time in proportion to the cube of the size. Only the lower half of the matrix is read.
-// Fails with kInvalidArgument where an element is not finite, and with kInternal where the
+// Fails with kInvalidArgument if an element is not finite, and with kInternal if the
 // iteration does not converge. REQUIRES: it is square.
 Result<EigenBasis> eigen_basis(const Matrix& symmetric);
 

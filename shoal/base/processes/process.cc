@@ -46,7 +46,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   if (!terminal_signals) ::setpgid(0, 0);
   if (input >= 0) ::dup2(input, STDIN_FILENO);
   if (output >= 0) ::dup2(output, STDOUT_FILENO);
-  // A signal mask is inherited. A child that blocked SIGTERM could not be ended in peace.
+  // A signal mask is inherited. A child that blocked SIGTERM could not be ended cleanly.
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -21,7 +21,7 @@ class FairQueue {
   // Takes a request out, wherever it stands. Returns whether it was here.
   bool remove(uint64_t request);
 
-  // The request whose turn it is; nothing if none waits.
+  // The request whose turn it is; nullopt if none waits.
   std::optional<uint64_t> first() const;
   void pop();  // removes first(). REQUIRES: size() > 0
 
@@ -31,7 +31,7 @@ class FairQueue {
   // The newest request of the client with the most requests, if that has at least two more than
   // this client: the one to drop if both do not fit.
   std::optional<uint64_t> to_give_way_to(uint64_t client) const;
-  // The newest request of the client with the most; nothing if none waits.
+  // The newest request of the client with the most requests; nullopt if none waits.
   std::optional<uint64_t> newest_of_most() const;
 
  private:

@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint32_t kOpen = 1u << 31;
 
-// About 50 microseconds: longer than the gaps between the loops of a running network, shorter
-// than what anyone would notice of a core kept awake.
+// About 50 microseconds: longer than the gaps between the loops of a running network, too short for
+// a core kept awake to matter.
 constexpr int kSpins = 1500;
 
 void pause() {
@@ -97,8 +97,8 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-// Also for nested loops and for loops of several sessions: a pool that is busy is not waited for,
-// and the caller goes through the loop alone. There is no way to deadlock.
+// Also for nested loops and for loops of several sessions: if the pool is busy, the caller runs the
+// loop alone, which avoids deadlock.
 void ThreadPool::run(int64_t n, Body body, const void* context) {
   if (n == 1) return body(context, 0, 0);
   if (n <= 0) return;

@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// Times are the same within this factor: caches and clocks differ by as much from run to run.
+// Times within this factor are equal: caches and clocks vary by as much from run to run.
 constexpr double kSame = 1.05;
 // A favourite that is no more than this much slower wins. Of two equal kernels, every contest then
 // chooses the same.
