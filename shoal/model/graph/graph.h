@@ -49,7 +49,7 @@ struct Value {
 // One application of an operator.
 struct Node {
   const Operator* op = nullptr;  // its address is its identity; not owned
-  std::vector<ValueId> inputs;   // kNoValue where an optional input is left out
+  std::vector<ValueId> inputs;   // kNoValue if an optional input is left out
   std::vector<ValueId> outputs;  // at least one
   Attributes attributes;         // as the operator knows them; others are ignored
   std::string name;              // for messages and profiles; may be empty
@@ -86,7 +86,7 @@ class Graph {
 
   // Infers the output types. If the operator refuses its inputs or attributes, fails and changes
   // nothing. `outputs` has the name of each output; empty names are made up. REQUIRES: inputs are
-  // of this graph, or kNoValue where the operator allows it.
+  // of this graph, or kNoValue if the operator allows it.
   Result<std::vector<ValueId>> add_node(const Operator& op, std::vector<ValueId> inputs,
                                         Attributes attributes, std::vector<std::string> outputs,
                                         std::string name = {});

@@ -61,7 +61,7 @@ class Attributes : public std::map<std::string, Attribute, std::less<>> {
 struct Operand {
   bool given = false;             // false: an optional input left out
   TensorType type;                // where it is given
-  const Tensor* value = nullptr;  // the elements, where they are constant; owned by the caller
+  const Tensor* value = nullptr;  // the elements, if they are constant; owned by the caller
 };
 
 // A node restricted to a part of its output: the regions that it reads, halo included, the region
@@ -163,7 +163,7 @@ struct Operator {
   void (*reference)(const Node&, std::span<const Tensor> inputs,
                     std::span<Tensor> outputs) = nullptr;
 
-  // The tile that computes a region of output 0; nothing if this node cannot be split there. Null:
+  // The tile that computes a region of output 0; nullopt if this node cannot be split there. Null:
   // the operator can never be split. REQUIRES: the region is not empty.
   // Law: the tiles, computed apart and put together, are the whole.     Asked by plan
   std::optional<Tile> (*split)(const Node&, std::span<const Operand> inputs,

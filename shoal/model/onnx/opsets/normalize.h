@@ -42,7 +42,7 @@ bool fits_newest_form(std::string_view op, size_t inputs,
 struct Term {
   ValueId id = kNoValue;
   TensorType type;
-  Tensor constant;      // the elements, where they are known
+  Tensor constant;      // the elements, if they are known
   Slot slot = kNoSlot;  // its origin; kNoSlot: made by a rewrite
   int64_t narrow = 0;   // as that of SlotInfo
 

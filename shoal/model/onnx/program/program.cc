@@ -81,7 +81,7 @@ class ProgramBuilder {
                          const Body& body);
   Status define_initializers(const GraphProto& graph, Scope& scope, const Body& body);
   Status define_inputs(const GraphProto& graph, Scope& scope, const Body& body);
-  // The slot of a name; nothing if there is no such value, kNoSlot for an input of a function that
+  // The slot of a name; nullopt if there is no such value, kNoSlot for an input of a function that
   // the call left out.
   std::optional<Slot> find(std::string_view name, Scope& scope);
   Result<std::vector<Slot>> find_all(std::span<const std::string_view> names, Scope& scope,

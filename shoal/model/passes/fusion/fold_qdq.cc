@@ -84,7 +84,7 @@ class Bias {
     for (float scale : scales_of(rewriter.to(), w)) scales_.push_back(x_scale * scale);
   }
 
-  // kNoValue if there is no bias; nothing if it cannot be expressed in these units.
+  // kNoValue if there is no bias; nullopt if it cannot be expressed in these units.
   std::optional<ValueId> operator()(const QuantizedValues& values, const Node& node,
                                     ValueId old) const {
     if (old == kNoValue) return kNoValue;
@@ -148,7 +148,7 @@ bool fold_conv(Rewriter& rewriter, const QuantizedValues& values, const Quantize
                              with_bounds(node.attributes, result));
 }
 
-// The inputs of QGemm up to the bias; nothing if the Gemm has attributes that QGemm lacks.
+// The inputs of QGemm up to the bias; nullopt if the Gemm has attributes that QGemm lacks.
 std::optional<Inputs> gemm_inputs(Rewriter& rewriter, const QuantizedValues& values,
                                   const Node& node, const Node& place) {
   const bool is_gemm = node.op == &ops::gemm;

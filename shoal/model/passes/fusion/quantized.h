@@ -22,7 +22,7 @@ struct Quantized {
   int64_t axis = 0;  // the axis with one scale per index, if there are several
 };
 
-// The parameters of a QuantizeLinear to bytes; nothing if one is not constant or not usable.
+// The parameters of a QuantizeLinear to bytes; nullopt if one is not constant or not usable.
 std::optional<Quantized> quantized_by(Rewriter& rewriter, const Node& quantize);
 
 std::vector<float> scales_of(const Graph& graph, const Quantized& value);
@@ -51,11 +51,11 @@ class QuantizedValues {
   std::unordered_map<ValueId, Quantized> values_;
 };
 
-// The elements of a constant as reals; nothing if it is not constant, or has one scale per several
+// The elements of a constant as reals; nullopt if it is not constant, or has one scale per several
 // elements.
 std::optional<std::vector<float>> reals_of(const Graph& graph, const Quantized& value);
 
-// The 32-bit integers for real numbers at these scales, one scale for all or one each. Nothing if
+// The 32-bit integers for real numbers at these scales, one scale for all or one each. nullopt if
 // one of them exceeds 2^30, which could overflow the sum that it is added to.
 std::optional<std::vector<int32_t>> to_sums(const std::vector<float>& reals,
                                             const std::vector<float>& scales);
