@@ -89,7 +89,7 @@ class Builder {
     weights_[node.outputs[0]] = {outputs[0], part.tile.output};
   }
 
-  // The box of a constant, or of what was computed from constants.
+  // The box of a constant, or of a value computed from constants.
   Tensor weight(ValueId value, const Region& region) const {
     const auto made = weights_.find(value);
     if (made == weights_.end()) {
@@ -100,7 +100,7 @@ class Builder {
     return region == held ? tensor : crop(tensor, relative(region, held));
   }
 
-  // The box of a value: what there is of it, or a slice of that.
+  // The box of a value: the held box, or a slice of it.
   Result<ValueId> read(ValueId value, const Region& region) {
     if (whole_[value].constant || weights_.contains(value)) return read_weight(value, region);
     // Nothing was traced for an empty region, so nothing is held: an empty constant stands for it.

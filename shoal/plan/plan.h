@@ -114,7 +114,7 @@ Result<std::vector<Transfer>> find_transfers(const Graph& graph, const Plan& pla
 // coordinator and every request on its way hold the same ones. Any thread may use any copy.
 class ScheduledPlan {
  public:
-  // Works out the schedule. Fails where the pieces do not give what a later segment reads.
+  // Works out the schedule. Fails if the pieces do not give what a later segment reads.
   // REQUIRES: the segments cover the graph, as verify() checks.
   static Result<ScheduledPlan> make(std::shared_ptr<const Graph> graph, Plan plan);
   static Result<ScheduledPlan> make(const Graph& graph, Plan plan);  // copies the graph

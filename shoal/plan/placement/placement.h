@@ -118,7 +118,7 @@ struct PlaceOptions {
   size_t most_evaluations = 100'000;
 };
 
-// Fails with kInvalidArgument where a number is negative or not finite, or a machine does not
+// Fails with kInvalidArgument if a number is negative or not finite, or a machine does not
 // exist. Machines that are not present get nothing.
 Result<Placement> place(const Problem& problem, const PlaceOptions& options = {});
 

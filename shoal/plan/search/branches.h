@@ -17,7 +17,7 @@ struct Branches {
   std::vector<std::vector<ValueId>> ends;  // by branch: its values that are read from there on
 };
 
-// The most branches that the graph has side by side, joined as late as possible. Nothing if there
+// The most branches that the graph has side by side, joined as late as possible. nullopt if there
 // are fewer than two. O(nodes).
 std::optional<Branches> find_branches(const Graph& graph);
 

@@ -32,7 +32,7 @@ class Balancer {
   // are not positive, are ignored.
   void learn(std::span<const WorkerReport> reports);
 
-  // Makes the move with the largest predicted gain and describes it; nothing if none gains enough
+  // Makes the move with the largest predicted gain and describes it; nullopt if none gains enough
   // to be worth the weights that would travel. Constant reports lead to an end, because every move
   // makes the same measure of imbalance smaller.
   std::optional<std::string> move();

@@ -24,7 +24,7 @@ namespace {
 // Workers that take turns add up their rates: 1 / period = sum_w 1 / period_w.
 constexpr size_t kMostLive = 2;  // values that one stage gives the next
 
-// Bytes of the values that are there before a cut and read after it.
+// Bytes of the values made before a cut and read after it.
 std::vector<double> crossing_bytes(const Graph& graph, const std::vector<size_t>& cuts) {
   const std::vector<size_t> last = last_reads(graph);
   std::vector<double> bytes(cuts.size(), 0);

@@ -10,7 +10,7 @@
 //   2. To each pool, plans for what single plans of the next model leave (tenants.h), and on few
 //      workers all chains of the beam search.
 //   3. The best combination of the pools, tried in the order of falling speed and cut off by the
-//      bound that nobody is faster among others than alone.
+//      bound that no tenant is faster among others than alone.
 //   4. For each of the best combinations, each model is planned for what all others leave, and the
 //      new plans join its pool. Then 3 again, until nothing is gained.
 //
@@ -157,7 +157,7 @@ struct Combination {
 };
 constexpr size_t kKept = 4;  // combinations to respond to
 
-// The planner that can do it in time.
+// The planner that is fast enough.
 Result<std::vector<Prediction>> plans_for(const Graph& graph, const ClusterProfile& cluster,
                                           const PlanOptions& options) {
   constexpr size_t kMostForFlat = 16;  // workers
@@ -188,8 +188,8 @@ std::vector<std::vector<int>> subsets_of(const std::vector<int>& workers) {
   return subsets;
 }
 
-// A plan for what others leave does not mind what it takes from them. If a worker seems to have
-// only a part of that left, the plan keeps away from it.
+// A plan for the remaining capacity ignores what it takes from others. If a worker seems to have
+// even less left, the plan avoids it.
 constexpr double kLeftOver[] = {0.6, 0.3};
 constexpr size_t kMostSpared = 4;  // workers, one at a time
 
@@ -381,8 +381,7 @@ class JointPlanner {
     return {};
   }
 
-  // Plans of one tenant beside those that are chosen for the others, as they are and sparing one
-  // worker more.
+  // Plans of one tenant beside those chosen for the others, unchanged and sparing one more worker.
   Status respond(size_t i, std::vector<size_t> chosen) {
     const Demand others = demand_of_others(chosen, i);
     std::vector<int> used = workers_of(pools_[i][chosen[i]].prediction.plan());
