@@ -40,7 +40,7 @@ Header header_of(size_t entries) {
   return header;
 }
 
-// Header and entries as they are written, with the check in place.
+// Serialized header and entries, including the check.
 std::vector<std::byte> directory_of(std::span<const Entry> entries) {
   Header header = header_of(entries.size());
   std::vector<std::byte> bytes(sizeof(header) + entries.size_bytes());

@@ -197,12 +197,12 @@ class Device {
   // support every operator by another one. Default: all nodes.
   virtual bool supports(const Graph& graph, const Node& node) const;
 
-  // Compiles a graph, which need not outlive the result. Fails with kUnsupported where a node is
-  // not supported and with kExhausted where memory is short.
+  // Compiles a graph, which need not outlive the result. Fails with kUnsupported if a node is
+  // not supported and with kExhausted if memory is short.
   virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph) = 0;
 
   // The result of compile(graph)->memory(), where possible without compiling. Fails as compile()
-  // does, and with kUnsupported where the device cannot tell.
+  // does, and with kUnsupported if the device cannot tell.
   virtual Result<MemoryUse> memory_of(const Graph& graph);
 
   // The tensor in the device's memory, for run_values() and start(). The default copies nothing:

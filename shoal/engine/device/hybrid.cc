@@ -163,7 +163,7 @@ class HybridExecutable final : public Executable {
   const Crossings& crossings() const { return crossings_; }
 
  private:
-  // Every value of the whole graph, on either device; undefined where it is not yet.
+  // Every value of the whole graph, on either device; undefined if it is not yet.
   using Live = std::vector<std::array<DeviceValue, 2>>;
 
   Status run_part(const CompiledPart& compiled, Live& live, std::span<const DeviceValue> outputs,
@@ -178,7 +178,7 @@ class HybridExecutable final : public Executable {
       }
       reads.push_back(value);
     }
-    for (ValueId id : part.gives) {  // into the caller's memory, where it gave some
+    for (ValueId id : part.gives) {  // into the caller's memory, if it gave some
       const auto at = std::ranges::find(whole_.outputs(), id) - whole_.outputs().begin();
       gives.push_back(at < std::ssize(outputs) ? outputs[static_cast<size_t>(at)] : DeviceValue());
     }

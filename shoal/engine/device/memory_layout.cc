@@ -148,7 +148,7 @@ bool for_each_pair(std::span<const Lifetime> lifetimes, const Order& order, F f)
   return true;
 }
 
-// Nothing if there are more than kMaxPairs. Two passes, count and fill, make one array of all
+// nullopt if there are more than kMaxPairs. Two passes, count and fill, make one array of all
 // lists.
 std::optional<Conflicts> find_conflicts(std::span<const Lifetime> lifetimes) {
   const Order order = in_time(lifetimes);

@@ -1,6 +1,6 @@
 // Lifetimes of values, in steps of the graph's order, and their places. Values that overwrite their
 // input in place form one buffer, whose lifetime is the union. Buffers that end in a graph output
-// lie in the caller's memory, all others in one arena (layout.cc).
+// lie in the caller's memory, all others in one arena (memory_layout.cc).
 #include "shoal/engine/device/memory_plan.h"
 
 #include <algorithm>

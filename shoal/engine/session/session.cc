@@ -42,7 +42,7 @@ class Signature {
   const std::vector<TensorInfo>& inputs() const { return inputs_; }  // the optional ones last
   const std::vector<std::string>& outputs() const { return outputs_; }
 
-  // Inputs by position. Fails where a name is unknown; does not look at types.
+  // Inputs by position. Fails if a name is unknown; does not look at types.
   Result<std::vector<Tensor>> arrange(const std::map<std::string, Tensor>& tensors) const;
 
   // OK iff all inputs that the model needs are there and all that are there fit. By position;
@@ -50,7 +50,7 @@ class Signature {
   Status accepts(std::span<const Tensor> tensors) const;
 
   // Types by position for these shapes, and for those that the model declares where none is given.
-  // Nothing for optional inputs. Fails where the model leaves a size open.
+  // Nothing for optional inputs. Fails if the model leaves a size open.
   Result<std::vector<std::optional<TensorType>>> types_for(
       const std::map<std::string, Shape>& shapes) const;
 

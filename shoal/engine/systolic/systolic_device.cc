@@ -351,7 +351,7 @@ class ArrayExecutable final : public Executable {
 
   const Graph graph_;
   const std::shared_ptr<SharedArray> shared_;
-  std::vector<Tensor> constants_;  // by value; undefined where it is none
+  std::vector<Tensor> constants_;  // by value; undefined if it is none
   std::vector<Step> steps_;        // by node
 };
 

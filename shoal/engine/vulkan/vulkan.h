@@ -44,21 +44,21 @@ struct VulkanDescription {
   int64_t memory_bytes = 0;
 };
 
-// All devices that compute, in the order in which they are counted: discrete GPUs, integrated ones,
-// virtual ones, CPUs. Fails with kUnavailable where this machine has no Vulkan.
+// All devices that compute, by index: discrete GPUs, integrated ones, virtual ones, CPUs. Fails
+// with kUnavailable if this machine has no Vulkan.
 Result<std::vector<VulkanDescription>> vulkan_devices();
 
-// A device alone. Fails with kUnavailable if there is none of that number, and with kUnsupported
-// where what the driver says of it makes no sense, or it cannot store f16. Its executables may
-// outlive it.
+// The device without a fallback. Fails with kUnavailable if there is none of that number, and with
+// kUnsupported if the driver reports inconsistent properties, or it cannot store f16. Its
+// executables may outlive it.
 Result<std::unique_ptr<Device>> make_vulkan_device(const VulkanOptions& options = {});
 
-// The options that a name means, "vulkan:0:fp16". Fails with kInvalidArgument.
+// Parses the options of a name such as "vulkan:0:fp16". Fails with kInvalidArgument.
 Result<VulkanOptions> vulkan_options(std::string_view name);
 
-// Lets make_device() know "vulkan:N" and "vulkan:N:fp16": a device with the CPU for what it does
-// not support. With ":or-cpu" the CPU goes on where the device fails (engine/device/failover.h).
-// Programs are kept in the user's cache folder.
+// Registers "vulkan:N" and "vulkan:N:fp16" with make_device(): a device with the CPU as fallback.
+// With ":or-cpu" the CPU takes over if the device fails (engine/device/failover.h). Programs are
+// kept in the user's cache folder.
 void register_vulkan_device();
 
 }  // namespace shoal

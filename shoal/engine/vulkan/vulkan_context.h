@@ -1,4 +1,4 @@
-// Context: a device of Vulkan that was opened, its queue, and what Shoal knows of it.
+// Context: an open Vulkan device, its queue and its properties.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@
 
 namespace shoal::vulkan {
 
-// What kernels of Vulkan are bound by, and the kernels.
+// Pipeline layouts and kernels.
 
-// What a kernel with this many arguments is bound by.
+// The layout of kernels with this many arguments.
 struct Layout {
   SetLayoutHandle set;
   PipelineLayoutHandle pipeline;
@@ -46,10 +46,10 @@ struct Buffer {
   VkBuffer get() const { return buffer.get(); }
 };
 
-// What a buffer is for: the device's own, or to hand elements over.
+// The use of a buffer: on the device, or for transfers.
 enum class BufferUse : uint8_t { kDevice, kUpload, kDownload };
 
-// Commands that were recorded, and how their end is awaited.
+// Recorded commands and the fence of their end.
 struct Commands {
   CommandPoolHandle pool;
   VkCommandBuffer buffer = nullptr;  // of the pool
@@ -84,7 +84,7 @@ class Context {
   }
   // Empty: programs are not kept.
   const std::filesystem::path& programs() const { return options_.programs; }
-  // What was measured on this device with this driver; empty: it is not kept.
+  // The file of measurements on this device and driver; empty: not kept.
   std::filesystem::path tuning_file() const;
   // The device and its driver, as compiled programs depend on them.
   const std::string& identity() const { return identity_; }
@@ -97,11 +97,11 @@ class Context {
   Result<Buffer> make_buffer(size_t bytes, std::string_view what) const {
     return make_buffer(bytes, BufferUse::kDevice, what);
   }
-  // A buffer of the device for a value, one that take_back() was given if there is one of this
-  // size: a driver takes longer to make one than to compute small values.
+  // A buffer of the device for a value, reused after take_back() if one has this size: drivers take
+  // longer to make one than to compute small values.
   Result<Buffer> value_buffer(size_t bytes, std::string_view what) const;
   void take_back(size_t bytes, Buffer buffer) const;
-  // A buffer with the elements of a tensor, those of f32 stored as this says.
+  // A buffer with the elements of a tensor; f32 is stored as `storage`.
   Result<Buffer> make_constant(const Tensor& tensor, gpu::Storage storage,
                                std::string_view what) const;
   // REQUIRES: the buffer is large enough for the tensor.
@@ -109,11 +109,11 @@ class Context {
   Status read(const Buffer& buffer, Tensor& tensor) const;
 
   Result<Commands> make_commands() const;
-  // Records anew; the commands before have ended.
+  // Records anew. REQUIRES: the earlier commands have ended.
   Status record(const Commands& commands, const std::function<void(VkCommandBuffer)>& add) const;
   // Returns when the commands have ended.
   Status run(const Commands& commands) const;
-  // Waits for whatever the queue has. Where even that fails, the device is lost.
+  // Waits until the queue is empty. If that fails, the device is lost.
   void wait_idle() const;
 
  private:
@@ -125,9 +125,9 @@ class Context {
   Result<uint32_t> memory_type(uint32_t allowed, BufferUse use) const;
   Status copy(const Commands& commands, VkBuffer from, VkBuffer to, size_t bytes) const;
 
-  // What elements go through where the host does not reach the device's memory. It is kept from one
-  // copy to the next: on an H200, making it for 39 MB takes twice as long as the copy,
-  // and commands take a millisecond.
+  // The transfer buffer if the host cannot access the device's memory. It is kept between copies:
+  // on an H200, making it for 39 MB takes twice as long as the copy, and commands take a
+  // millisecond.
   struct Staging {
     std::mutex mutex;  // held while elements are in it
     Buffer buffer;

@@ -75,7 +75,7 @@ void append(Bytes& to, std::span<const std::byte> part) {
   to.insert(to.end(), part.begin(), part.end());
 }
 
-// The next part; nothing if the bytes end before it does.
+// The next part; nullopt if the bytes end before it does.
 std::optional<std::span<const std::byte>> next_part(std::span<const std::byte>& bytes) {
   uint64_t size = 0;
   if (bytes.size() < sizeof size) return std::nullopt;

@@ -43,7 +43,7 @@ struct Rounding {
   int32_t zero_point = 0;
   uint8_t low_byte = 0, high_byte = 0;
   uint8_t flip = 0;
-  // Facts that save work: the bounds are those of u8, and rounded numbers fit into 32 bits.
+  // Shortcuts: the bounds are those of u8, and rounded numbers fit into 32 bits.
   bool is_plain = false;
   bool fits = false;
 };

@@ -96,7 +96,7 @@ $add
 }
 )";
 
-// The launches of a direct convolution, and the room they need.
+// The launches of a direct convolution, and their memory.
 class Direct {
  public:
   Direct(const NodeSpec& spec, const ConvForm& form)
@@ -373,7 +373,7 @@ std::optional<Work> make_conv_tiles(const NodeSpec& spec, const ConvForm& form,
   return work;
 }
 
-// Elements of constant weights; empty where they are computed.
+// Elements of constant weights; empty if they are computed.
 ConvElement element_of(const NodeSpec& spec, const ConvForm& form) {
   if (spec.inputs[1].value == nullptr) return {};
   return [w = *spec.inputs[1].value, form](int64_t z, int64_t row, int64_t k) {

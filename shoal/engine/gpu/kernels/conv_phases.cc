@@ -210,7 +210,7 @@ std::optional<PackedConv> phased_conv(const NodeSpec& spec, const ConvForm& form
 
 namespace {
 
-// Matrix units are fast, so that bringing x to them is what takes time. There are two ways:
+// Matrix units are fast, so that loading x dominates. There are two ways:
 //
 // gathered       elements of x are loaded one by one, where k of a column needs them
 // channels last  x is copied first, into scratch memory: [image, d, h, w, channel] in f16, with its

@@ -51,8 +51,8 @@ constexpr std::string_view kPrelude = R"(
 layout(push_constant) uniform Grid { int first_group; };
 )";
 
-// Functions that GLSL lacks, or that Vulkan lets be wrong by more than 2^-12 (sin, atan and what is
-// made of them) or undefined (pow of negative numbers). Each may call those before it.
+// Functions that GLSL lacks, or for which Vulkan allows errors above 2^-12 (sin, atan and functions
+// based on them) or undefined results (pow of negative numbers). Each may call those before it.
 //
 // erf and tanh are the ratios of engine/cpu/elementwise/vector_math-inl.h. sin, atan, expm1, log1p
 // and sinh are Taylor's series, near 0, within 1e-7.
