@@ -170,9 +170,9 @@ struct Operator {
                                const Region& output) = nullptr;
 
   // The settings with which the node computes the remaining outputs from the remaining inputs;
-  // nullopt if there are none. Null: the settings do not depend on indices and stay unchanged. Law:
-  // if each index left of output 0 reads, by `split`, nothing that was removed, the node of these
-  // settings computes what is left of the whole. Asked by compress
+  // nullopt if there are none. Null: the settings do not depend on indices and stay unchanged.
+  // Law: if each index left of output 0 reads, by `split`, nothing that was removed, the node of
+  // these settings computes what is left of the whole.                  Asked by compress
   std::optional<Settings> (*shrink)(const Node&, std::span<const Operand> inputs,
                                     const Remainder& left) = nullptr;
 

@@ -1,5 +1,5 @@
-// Parser of the text form: see text.h. The text may come from anyone, so every size is checked
-// before it is allocated, and names and counts are bounded.
+// Parser of the text form. The text is untrusted, so every size is checked before it is allocated,
+// and names and counts are bounded.
 #include <charconv>
 #include <cmath>
 #include <limits>

@@ -153,7 +153,7 @@ class Tensor {
 
   // The same elements, shared, under another shape. REQUIRES: shape.count() == count().
   Tensor reshaped(const Shape& shape) const;
-  // A tensor with elements of its own.
+  // A deep copy.
   Tensor clone() const;
 
   // For a device that has copied a mapped tensor: frees the memory; the elements are read from the

@@ -257,7 +257,7 @@ TEST(Export, RefusesAttributesNewerThanTheOpset) {
 }
 
 TEST(Export, RefusesWhatProtobufCannotRead) {
-  // Elements nobody touches: the limit is found before anything is written.
+  // Elements that are not touched: the limit is found before anything is written.
   static const std::byte nothing{};
   const TensorType half_a_gigabyte{DType::kF32, {1 << 27}};
   const auto borrow = [](const void*) {};

@@ -1,5 +1,5 @@
-// From the messages of a file to a Program: see program.h. The file is not trusted. Functions
-// multiply its size, so nodes, values, memory and depth are bounded while they are inlined.
+// Makes a Program from the messages of an untrusted file. Functions multiply its size, so nodes,
+// values, memory and depth are bounded while they are inlined.
 #include "shoal/model/onnx/program/program.h"
 
 #include <algorithm>

@@ -31,7 +31,7 @@ Convolution convolution_of(const Node& node, const Shape& x,
                            const Shape& w);  // REQUIRES: it is accepted
 
 // The Conv from y to x that a ConvTranspose node runs backwards: `input` of a window axis is an
-// axis of y, `output` one of x. The weights are used as they are. REQUIRES: the node is accepted.
+// axis of y, `output` one of x. The weights are used unchanged. REQUIRES: the node is accepted.
 Convolution transposed_convolution_of(const Node& node, const Shape& x, const Shape& w);
 
 // A bias, if given, has one element per output channel.

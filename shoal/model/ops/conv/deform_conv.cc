@@ -1,4 +1,4 @@
-// DeformConv, of opset 19: a Conv of images whose taps are moved, each by an offset of its own at
+// DeformConv, of opset 19: a Conv of images whose taps are moved, each by a separate offset at
 // every output, and weighted by a mask. Between pixels it reads linearly, outside the image 0.
 // offset: [n, offset groups * taps * 2, output]: down and to the right, for every tap; mask: [n,
 // offset groups * taps, output]. The channels of an offset group share their offsets.

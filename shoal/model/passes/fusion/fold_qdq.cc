@@ -19,7 +19,7 @@ namespace {
 // The rules of fold_qdq: the operator of integers for a float one that reads quantised values and
 // whose result is quantised.
 
-// The integer operators of fold_qdq: see fold_qdq.cc.
+// The integer operators of fold_qdq.
 
 // The place where the result of a float operator is quantised.
 struct QuantizedResult {
