@@ -40,7 +40,7 @@ struct NodeRange {
   friend bool operator==(const NodeRange&, const NodeRange&) = default;
 };
 
-// One node, restricted to what is needed of it.
+// One node, restricted to its needed outputs.
 struct PartNode {
   size_t node = 0;             // of the whole graph
   Tile tile;                   // of its output 0

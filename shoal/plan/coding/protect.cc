@@ -33,7 +33,7 @@ bool has_fused_products(const Graph& graph, const CodedSegments& segments) {
   });
 }
 
-// One step of lowering: activations and rounding of products to be coded become nodes of their own.
+// One step of lowering: activations and rounding of products to be coded become separate nodes.
 Result<Draft> lowered(const Graph& graph, const Plan& plan, const CodedSegments& coded) {
   passes::Rewriter rewriter(graph);
   Draft draft;

@@ -12,7 +12,7 @@ namespace shoal::plan {
 // Groups of similar workers, which a plan may treat alike.
 
 // Workers of one group differ by at most this factor in ability, memory, bandwidth and latency, and
-// share one medium or have wires of their own.
+// share one medium or have dedicated wires.
 inline constexpr double kSimilar = 1.1;
 
 // Partitions the usable workers. The ablest worker's group comes first, and in each group the

@@ -20,8 +20,8 @@
 //
 // Placements are compared by the slowest camera first, then by all rates, then by how many cameras
 // are later than they may be, then by latency and energy, or energy and latency. Everything only
-// grows with what is added, so that a partial placement is a bound: the search (search.cc) is exact
-// where branch and bound ends within its budget, and says so.
+// grows with what is added, so that a partial placement is a bound: the search (placement.cc) is
+// exact if branch and bound ends within its budget, and reports it.
 #pragma once
 
 #include <array>

@@ -212,7 +212,7 @@ std::vector<size_t> counts_of(const Placement& placement, size_t machines) {
   return counts;
 }
 
-// Eight cameras, four boards, one of which is lost: only its cameras move, and evenly.
+// Eight cameras on four boards; one board is lost: only its cameras move, and evenly.
 TEST(Placement, MovesTheCamerasOfAMachineThatIsLost) {
   Problem problem = boards(8, 4, 0.06);
   const Placement before = *place(problem);

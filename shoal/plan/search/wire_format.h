@@ -40,7 +40,7 @@ struct WiredPlan {
 };
 
 // Rounds f32 values that travel between workers, those with most bytes first, and inputs if the
-// options say so. What else the coordinator sends or gets stays as it is.
+// options say so. Other values of the coordinator are unchanged.
 Result<WiredPlan> with_wire_format(const Graph& graph, const Plan& plan, const Schedule& schedule,
                                    const WireOptions& options);
 

@@ -56,9 +56,9 @@ Result<Matrix> row_embedding(const SparsePattern& pattern, size_t dimensions, Ra
 // where the data has more groups than clusters are wanted [Mao 2017a].
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// The cluster of each point, a row of `points`. A cluster is filled above its capacity only where
-// none has room, and then by no more than one point, if the capacities add up to the weights or
-// more. REQUIRES: a weight for each point; a capacity, and it is positive.
+// The cluster of each point, a row of `points`. A cluster exceeds its capacity only if all are
+// full, and then by no more than one point, if the capacities add up to the weights or more.
+// REQUIRES: a weight for each point; a capacity, and it is positive.
 std::vector<size_t> balanced_k_means(const Matrix& points, std::span<const double> weights,
                                      std::span<const double> capacities, RandomStream random);
 

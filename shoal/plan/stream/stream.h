@@ -22,7 +22,7 @@ struct StreamOptions {
   // Number of workers that may be lost. Stages are then computed by as many more, or layers split
   // by channels get parities: the plans with more answers a second win.
   int survive = 0;
-  double wait_seconds = 0;  // for what is missing, before it is decoded
+  double wait_seconds = 0;  // for missing data, before decoding
 };
 
 // The plans that requests use in turn, and their predicted throughput.
@@ -104,7 +104,7 @@ double seconds_per_request(const StreamPrediction& plan, double seconds);
 
 // Milliseconds of requests, one after the other.
 struct StragglerLatencies {
-  LatencyRecorder first;  // by the plan as it is
+  LatencyRecorder first;  // by the plan
   LatencyRecorder all;    // if readers waited for all that is not lost
 };
 StragglerLatencies simulate_stragglers(const Prediction& plan, const ClusterProfile& cluster,
