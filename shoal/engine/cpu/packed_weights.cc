@@ -33,7 +33,7 @@ std::span<const std::byte> bytes_of(const float* floats, int64_t count) {
 }
 
 Header header_of(size_t entries) {
-  // The magic carries the version of the file; the forms of packing have names of their own.
+  // The magic carries the version of the file; the forms of packing have separate names.
   Header header{"shoal packed 1", {}, entries, 0};
   const std::string_view instructions = instruction_sets().front();
   instructions.copy(header.instructions, sizeof(header.instructions) - 1);

@@ -105,7 +105,7 @@ std::string to_key(const Attribute& attribute) {
       attribute);
 }
 
-// Everything that the time of a node depends on, as one line: operator, threads, what is touched
+// Everything that the time of a node depends on, as one line: operator, threads, memory touched
 // between two runs, types, which inputs are constant, attributes. The elements of tensors do not
 // count, but for the costs of kernels, which come after this.
 std::string key_of(const KernelSpec& spec, int64_t others) {

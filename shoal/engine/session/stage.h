@@ -45,7 +45,7 @@ struct MadeStage {
 class StageMaker {
  public:
   virtual ~StageMaker() = default;
-  virtual StageKey key() const = 0;  // as far as it is known before
+  virtual StageKey key() const = 0;  // as far as known before
   virtual Result<MadeStage> make() = 0;
 };
 

@@ -91,8 +91,8 @@ constexpr auto kMath = std::to_array<MathFunction>({
   return 2.0 * s * (1.0 + q * (1.0 / 3.0 + q * (0.2 + q * (1.0 / 7.0 + q * (1.0 / 9.0 + q * (1.0 / 11.0 + q / 13.0))))));
 }
 )"},
-    // sin(near + k pi), from the nearest k; pi in three parts, the first two of which are exact in
-    // products with k.
+    // sin(near + k pi), from the nearest k; pi in three parts, the first two exact in products with
+    // k.
     {"sin_near", R"(float sin_near(float x, float k) {
   precise float r = x - k * 3.140625;
   r = r - k * 9.67502593994140625e-4;
