@@ -1,6 +1,7 @@
 // ScatterND: a copy of the data with some slices updated. The last axis of the indices holds
-// tuples; each names a slice. y[indices[i.., :], k..] = reduce(y[indices[i.., :], k..],
-// updates[i.., k..]) Updates are applied in order. The gradient is in gradient_scatter.cc.
+// tuples; each names a slice.
+// y[indices[i.., :], k..] = reduce(y[indices[i.., :], k..], updates[i.., k..])
+// Updates are applied in order. The gradient is in gradient_scatter.cc.
 #include "shoal/model/graph/graph.h"
 #include "shoal/model/ops/copy.h"
 #include "shoal/model/ops/gradient.h"
