@@ -276,7 +276,8 @@ void Simulation::finish(Item item, double time) {
   const size_t worker = item.index;
   machines_[worker + 1].busy = false;
   const TaskStep& task = request.steps->tasks[worker][request.next[worker]++];
-  // A request that was answered meanwhile needs nothing more; the task itself could not be stopped.
+  // A request that was answered meanwhile needs no more work; the running task could not be
+  // stopped.
   if (!request.is_forgotten()) {
     for (size_t message : task.sends) ask({item.request, message}, time);
   }

@@ -54,7 +54,7 @@ Part nodes_alone(const Graph& graph) {
   return all;
 }
 
-// Sums over nodes, as they stand at the cuts.
+// Prefix sums over nodes at the cuts.
 template <class F>
 std::vector<double> sums_at(const std::vector<size_t>& cuts, const Part& part, F f) {
   std::vector<double> sums;
