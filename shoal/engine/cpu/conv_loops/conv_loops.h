@@ -17,8 +17,8 @@
 namespace shoal::cpu {
 
 // Finish: what kernels of the blocked layout apply to sums in registers before storing them. Other
-// activations are a pass over the stored elements. y = clamp(max(x, slope x), low, high). Each has
-// one element per channel, in blocks.
+// activations are a pass over the stored elements.
+// y = clamp(max(x, slope x), low, high). Each has one element per channel, in blocks.
 struct Finish {
   const float* slope = nullptr;                 // null: 1
   const float *low = nullptr, *high = nullptr;  // null: no bounds
