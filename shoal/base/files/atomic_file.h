@@ -71,7 +71,6 @@ Status sync_folder(const std::filesystem::path& folder);
 Status make_folder(const std::filesystem::path& folder,
                    FileOptions::Readers readers = FileOptions::Readers::kAll);
 
-// Writes a small file at once.
 Status write_file(const std::filesystem::path& target, std::string_view text,
                   FileOptions options = {});
 

@@ -17,7 +17,6 @@
 
 namespace shoal {
 
-// Returns the path of the running executable.
 std::filesystem::path executable_path();
 
 // Returns where a program of Shoal's is that others start: beside the running one, or where
@@ -61,7 +60,6 @@ class Process {
   // kUnavailable if it has stopped reading. REQUIRES: Options::pipe_input; close_input() was not
   // called
   Status write_all(std::span<const uint8_t> bytes, std::chrono::milliseconds timeout);
-  // Ends its standard input.
   void close_input();
 
   // Waits until it ends and returns its exit code, or 128 + n if signal n ended it. -1 if unknown:

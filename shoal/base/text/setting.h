@@ -85,7 +85,6 @@ using GivenFlags = std::function<bool(const std::string& flag)>;
 // The same settings under a heading, and with another one that they need.
 SettingList under(const std::string& heading, SettingList settings);
 SettingList needing(const std::string& other, SettingList settings);
-// All of them.
 SettingList joined(std::initializer_list<SettingList> parts);
 
 // Lets the variables of `to` be those of `from` whose flags were given. REQUIRES: both are the same

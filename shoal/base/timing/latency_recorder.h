@@ -15,7 +15,6 @@ class LatencyRecorder {
   static constexpr size_t kExact = size_t{1} << 16;
 
   void add(double ms);
-  // Adds all latencies of another recorder.
   LatencyRecorder& operator+=(const LatencyRecorder& other);
 
   uint64_t count() const { return count_; }
