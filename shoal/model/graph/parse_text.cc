@@ -41,7 +41,6 @@ Result<T> number_in(std::string_view word) {
 
 bool is_number_character(char c) { return is_name_character(c) || c == '+'; }
 
-// One line, read from the left.
 class Line {
  public:
   explicit Line(std::string_view text) : rest_(text) {}

@@ -77,7 +77,6 @@ void convert(const Tensor& from, Tensor& to);
 // The tensor with every element converted. Shares the storage if it already has this type.
 Tensor converted(const Tensor& tensor, DType dtype);
 
-// Every element as a double, in order.
 std::vector<double> doubles_of(const Tensor& tensor);
 
 }  // namespace shoal::ops

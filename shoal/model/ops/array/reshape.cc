@@ -61,7 +61,6 @@ Result<std::vector<TensorType>> infer_reshape(const Node& node, std::span<const 
   return same_elements(inputs[0], shape);
 }
 
-// Axes [begin, end) of a shape.
 struct AxisRange {
   size_t begin = 0, end = 0;
 };

@@ -61,7 +61,6 @@ double sample(const T* plane, int64_t height, int64_t width, double y, double x)
          down * ((1 - right) * at(r + 1, c) + right * at(r + 1, c + 1));
 }
 
-// One image.
 template <class T>
 struct Image {
   const Convolution& conv;
