@@ -63,7 +63,6 @@ struct KernelSpec {
   bool all_of_type(DType dtype) const;
 };
 
-// One way to compute one operator.
 struct Provider {
   const Operator* op;
   std::string_view name;

@@ -30,7 +30,6 @@ class Trial {
   // two runs of this one. REQUIRES: others is not empty; it outlives the trial.
   Trial(const KernelSpec& spec, std::span<uint8_t> others);
 
-  // The time of one run.
   double microseconds(const Kernel& kernel, ThreadPool& pool);
 
  private:

@@ -31,7 +31,6 @@ struct Grid {
   int64_t rows() const { return (height + tile_height - 1) / tile_height; }
   int64_t columns() const { return (width + tile_width - 1) / tile_width; }
   int64_t pixels() const { return height * width; }
-  // The pixels of a tile.
   cpu::Rectangle tile(int64_t row, int64_t column) const;
 
   friend bool operator==(const Grid&, const Grid&) = default;
@@ -139,7 +138,6 @@ void for_each_tile(const Grid& grid, const cpu::Rectangle& pixels, const F& f) {
   }
 }
 
-// The pixels of all rectangles together.
 int64_t pixels_of(std::span<const cpu::Rectangle> rectangles);
 
 // Adds to `output` the pixels that read one of these of an input.

@@ -48,14 +48,12 @@ class DeltaExecutable final : public Executable {
   std::span<const double> computed() const { return computed_; }
 
  private:
-  // State of a value.
   struct Value {
     Tensor kept;                               // undefined: not allocated yet, or no such value
     Changes changed;                           // in this run
     std::vector<cpu::Rectangle> changed_in{};  // the same, as later nodes read it
     float most = 0;                            // difference that does not count
   };
-  // State of a node.
   struct Layer {
     std::vector<Reach> reach;                      // by input
     const cpu::RectangleKernel* kernel = nullptr;  // null: computes all of its output or nothing
@@ -64,7 +62,6 @@ class DeltaExecutable final : public Executable {
     bool is_checked = false;  // pixels that hardly changed keep their old elements
     Checking checking = {};
   };
-  // Work of a run.
   struct Work {
     double macs = 0, kept = 0, compared = 0;
   };

@@ -28,7 +28,6 @@ enum class MatrixUnits : uint8_t {
   kNvidia,    // mma.sync in PTX, compute capability 8.0 and later
 };
 
-// The capabilities of a device.
 struct Capabilities {
   int64_t max_group_items = 1;  // work items of a group
   // Memory that the items of a group share, in bytes. 0: none, or emulated in global memory, in
@@ -71,7 +70,6 @@ struct Argument {
   Storage storage = Storage::kF32;
 };
 
-// An array of floats in local memory.
 struct LocalArray {
   std::string name;
   int64_t elements = 0;

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Staging>> Staging::make(std::shared_ptr<const Api> api, c
 
 Staging::~Staging() {
   if (pinned_ == nullptr) return;
-  // Nobody is there to hear of failures.
+  // Failures cannot be reported here.
   static_cast<void>(
       api_->clEnqueueUnmapMemObject(queue_, buffer_.get(), pinned_, 0, nullptr, nullptr));
   static_cast<void>(api_->clFinish(queue_));

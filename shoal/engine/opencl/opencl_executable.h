@@ -13,7 +13,6 @@
 
 namespace shoal::opencl {
 
-// Memory and kernels of one run.
 struct ClFrame : gpu::FrameMemory<Context> {
   std::vector<BufferHandle> hosts;                    // inputs, then outputs, of host memory
   std::vector<KernelHandle> kernels;                  // by launch

@@ -12,7 +12,6 @@
 
 namespace shoal::fit {
 
-// Options for showing outputs.
 struct AnswerView {
   size_t top = 0;                        // classes of outputs that hold scores; 0: elements of all
   std::vector<std::string> labels = {};  // names of classes; others have a number
@@ -30,7 +29,6 @@ std::vector<Facts> class_rows(const std::string& name, const Tensor& output,
 // Type and first elements of the other outputs, as rows.
 std::vector<Facts> element_rows(const Session::Tensors& outputs, const AnswerView& view);
 
-// The first elements of a tensor.
 std::string summary_of(const Tensor& tensor);
 
 // A smaller model that answers on this device if the workers of a cluster cannot.

@@ -17,7 +17,6 @@
 
 namespace shoal::fit {
 
-// The work of a run.
 struct BenchWork {
   double macs = 0;             // of a run; 0: not counted
   Json json = Json::object();  // other facts

@@ -13,7 +13,6 @@
 
 namespace shoal::fit {
 
-// A device and its result.
 struct DeviceCheck {
   std::string name;                  // as make_device() takes it
   Json about = Json::object();       // its description
@@ -29,7 +28,6 @@ Result<size_t> right_samples(Device& device);
 void check_devices(std::vector<DeviceCheck>& devices,
                    const std::function<Result<std::unique_ptr<Device>>(const std::string&)>& make);
 
-// Whether all devices are right.
 bool are_well(std::span<const DeviceCheck> devices);
 
 // As JSON, with the device's description.

@@ -40,7 +40,6 @@ struct ClassifiedSample {
 // Fails as the session does. REQUIRES: the session is one of kDigitsModel.
 Result<std::vector<ClassifiedSample>> classify_samples(Session& session);
 
-// A row for each.
 std::vector<Facts> rows_of(const std::vector<ClassifiedSample>& samples);
 
 }  // namespace shoal::fit

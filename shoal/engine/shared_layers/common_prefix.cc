@@ -106,7 +106,6 @@ void keep_common(std::vector<Network>& networks) {
   }
 }
 
-// Outputs of the prefix found so far.
 struct Gives {
   std::vector<size_t> meanings = {};
 

@@ -38,12 +38,10 @@ struct ArrayOptions {
 // Refuses sizes that are not 1 to 1,024, and more than 2^26 weights in all buffers.
 Status check(const ArrayOptions& options);
 
-// The sizes of one product.
 struct ProductSizes {
   int64_t m = 0, k = 0, l = 0;
 };
 
-// Counters since construction.
 struct Counts {
   int64_t cycles = 0;
   int64_t loads = 0;           // of stationary blocks

@@ -36,7 +36,6 @@ struct KnownPipelines {
   Layouts layouts;
 };
 
-// A buffer and its memory.
 struct Buffer {
   MemoryHandle memory;
   BufferHandle buffer;
@@ -89,7 +88,6 @@ class Context {
   // The device and its driver, as compiled programs depend on them.
   const std::string& identity() const { return identity_; }
 
-  // Kernels that were compiled.
   KnownPipelines& known() const { return known_; }
 
   // `what` names the buffer or the layer in failures.
@@ -111,7 +109,7 @@ class Context {
   Result<Commands> make_commands() const;
   // Records anew. REQUIRES: the earlier commands have ended.
   Status record(const Commands& commands, const std::function<void(VkCommandBuffer)>& add) const;
-  // Returns when the commands have ended.
+  // Blocks until the commands have ended.
   Status run(const Commands& commands) const;
   // Waits until the queue is empty. If that fails, the device is lost.
   void wait_idle() const;

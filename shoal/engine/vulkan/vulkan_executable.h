@@ -41,7 +41,6 @@ struct HostValue {
   std::byte* mapped() const { return device.mapped ? device.mapped : staging.mapped; }
 };
 
-// Memory and commands of one run.
 struct VkFrame : gpu::FrameMemory<Context> {
   std::vector<HostValue> hosts;  // inputs, then outputs
   DescriptorPoolHandle pool;

@@ -57,7 +57,6 @@ class WeightsBackwardKernel : public Kernel {
   }
 
  private:
-  // Memory of one thread.
   struct Part {
     float* sums;  // [block of output channels][block of the image][row of taps][column][pixel_][b]
     float* bias;  // [block of output channels][b]

@@ -42,7 +42,6 @@ class FilterPanels {
   int64_t floats() const { return (blocks_.whole + blocks_.narrow) * block_floats_; }
   int64_t place(int64_t panel) const { return first_block(panel) * block_floats_; }  // in them
 
-  // Selects the tile function for this panel.
   ConvTileFunction function_of(int64_t panel, const ConvTileFunctions& functions) const {
     return is_narrow(panel) ? functions.narrow
                             : functions.whole[static_cast<size_t>(blocks_of(panel))];

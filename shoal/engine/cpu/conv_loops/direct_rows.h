@@ -12,7 +12,6 @@
 
 namespace shoal::cpu {
 
-// Copies elements unchanged.
 template <class T>
 struct PlainCopier {
   int64_t pixel;  // elements of one in the copy

@@ -76,7 +76,6 @@ extern const Operator blocked_q_linear_conv;
 // one pixel, and the layers that follow take it as a row.
 extern const Operator blocked_q_linear_global_average_pool;
 
-// Indices of the inputs of a convolution.
 struct QConvInputs {
   enum : size_t {
     kX,

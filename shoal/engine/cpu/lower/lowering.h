@@ -34,7 +34,6 @@ class Lowering {
 
   Result<Graph> run();
 
-  // The graph that is read.
   const Graph& graph() const { return from_; }
   const Shape& shape(ValueId id) const { return from_[id].type.shape; }
 

@@ -48,7 +48,6 @@ struct Walk {
   int64_t run() const { return shape[shape.rank() - 1]; }
   int64_t runs() const { return shape.count(0, shape.rank() - 1); }
 
-  // Offset of run r in each operand.
   std::array<int64_t, N> offsets(int64_t r) const {
     std::array<int64_t, N> at{};
     for (size_t d = shape.rank() - 1; d-- > 0;) {

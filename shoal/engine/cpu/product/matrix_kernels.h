@@ -56,7 +56,6 @@ struct MatrixProducts {
   Epilogue activation;
 };
 
-// Multiply-accumulates of all pairs.
 double macs_of(const MatrixProducts& products);
 
 // Base of the kernels: everything but the product itself.

@@ -71,7 +71,6 @@ struct QuadDot {
   }
 };
 #elif SHOAL_NEON_DOT
-// One sdot.
 struct QuadDot {
   using Weights = int8x16_t;
   using Pixel = int8x16_t;

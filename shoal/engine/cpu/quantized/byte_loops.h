@@ -78,7 +78,6 @@ void add_bytes(const uint8_t* a, const ByteScale& a_scale, const uint8_t* b,
 // y = table[x], a table of 256 bytes. x and y may be the same.
 void lookup_bytes(const uint8_t* x, const uint8_t* table, uint8_t* y, int64_t n);
 
-// Copier of bytes for DirectRows.
 struct ByteCopier {
   uint8_t flip = 0;
 

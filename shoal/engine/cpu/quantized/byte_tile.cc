@@ -102,7 +102,6 @@ HWY_INLINE void store(const ByteTile& tile, VI (&sum)[kBlocks][kPixels]) {
   }
 }
 
-// A tile by dot products.
 template <class Dot>
 struct DotTile : Dot {
   static constexpr int64_t kChannels = kGroup;

@@ -20,7 +20,6 @@ namespace shoal::gpu {
 
 // The names of devices: KIND:N[:fp32|:fp16][:or-cpu].
 
-// A parsed name.
 struct DeviceName {
   int index = 0;
   GpuPrecision precision = GpuPrecision::kF32;

@@ -12,7 +12,6 @@
 
 namespace shoal::gpu {
 
-// An API.
 struct GpuKind {
   std::string name;  // "opencl"
   // Its devices by number; none if the API does not work here.

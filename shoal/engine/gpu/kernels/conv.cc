@@ -325,7 +325,6 @@ const int group = z;
   return product;
 }
 
-// A way to compute a convolution.
 struct Candidate {
   double cycles = 0;
   bool by_winograd = false;

@@ -25,7 +25,6 @@ struct ConvForm {
 
   int64_t k() const { return conv.in_channels * conv.taps(); }  // products of an output
   bool is_spread() const { return spread != std::array<int64_t, 3>{1, 1, 1}; }
-  // Whether a window reaches beyond the image.
   bool has_padding() const;
   // The place of the weight of output channel m of group z and input channel c.
   int64_t weight(int64_t z, int64_t m, int64_t c, int64_t tap) const;

@@ -21,7 +21,6 @@ using Numbers = std::map<std::string, std::string>;
 
 constexpr int64_t kMostPhases = 4;  // along an axis
 
-// All phases of a convolution.
 struct Phases {
   std::array<PhasedAxis, 3> axes;
   std::array<int64_t, 3> taps{}, counts{};  // of the phase that has most, and outputs likewise

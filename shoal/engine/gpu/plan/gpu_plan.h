@@ -29,7 +29,6 @@ struct PlanOptions {
 };
 
 struct Plan {
-  // The launches of a node.
   struct Step {
     size_t first = 0, count = 0;  // launches; none: output 0 has the elements of input 0
     bool in_half = false;

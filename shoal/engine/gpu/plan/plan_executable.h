@@ -22,7 +22,6 @@
 
 namespace shoal::gpu {
 
-// A value in the device's memory.
 template <class Context>
 class ValueMemory final : public DeviceMemory {
  public:
@@ -43,7 +42,6 @@ class ValueMemory final : public DeviceMemory {
   const size_t bytes_;
 };
 
-// A tensor's value on the device.
 template <class Context>
 Result<DeviceValue> upload(const std::shared_ptr<const Context>& context, const Tensor& tensor) {
   SHOAL_ASSIGN(auto buffer, context->make_constant(tensor, Storage::kF32, "a tensor to upload"));
@@ -51,7 +49,6 @@ Result<DeviceValue> upload(const std::shared_ptr<const Context>& context, const 
                                         context, std::move(buffer), tensor.bytes().size()));
 }
 
-// Where a value lies.
 template <class Handle>
 struct Spot {
   Handle buffer = {};

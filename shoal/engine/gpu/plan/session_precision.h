@@ -32,7 +32,6 @@ std::string text_of(const AutomaticPrecision& result);
 // Makes a device that stores elements in this precision, except these layers.
 using MakeWithPrecision = std::function<Result<std::unique_ptr<Device>>(
     GpuPrecision precision, const std::vector<std::string>& f32_layers)>;
-// Opens the network on a device.
 using OpenOn = std::function<Result<Session>(Device&)>;
 // The accuracy of the network as a session computes it, 0 to 1. Called in fp32 first.
 using SessionAccuracy = std::function<Result<double>(Session&)>;
