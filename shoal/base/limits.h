@@ -1,4 +1,4 @@
-// Limits: the one place that says how much a file or a peer may ask for.
+// Limits: bounds on what a file or a peer may ask for.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace shoal {
 struct Limits {
   int64_t max_tensor_bytes = int64_t{8} << 30;  // one value of a graph, weights included
   int64_t max_dimension = int64_t{1} << 40;
-  // The other dimensions of a tensor without elements, multiplied: loops may run over them.
+  // Product of the other dimensions of an empty tensor: loops may run over them.
   int64_t max_empty_extent = int64_t{1} << 24;
   size_t max_nodes = 1'000'000;  // after functions are inlined
   size_t max_values = 4'000'000;

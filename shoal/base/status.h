@@ -3,9 +3,9 @@
 //   Result<Session> session = Session::open("model.onnx", *device);
 //   if (!session.ok()) std::cerr << session.status().message() << "\n";
 //
-// Both are values. Const methods may be called from several threads at once; whatever changes an
-// object needs that object to itself, as in the standard library. That holds for every type of
-// Shoal that does not say otherwise.
+// Both are values. As in the standard library, const methods may be called from several threads at
+// once; other methods need exclusive access. That holds for every type of Shoal that does not say
+// otherwise.
 #pragma once
 
 #include <cstdint>
@@ -74,8 +74,8 @@ Status system_status(int error);
 
 }  // namespace shoal
 
-// Prints and aborts if the condition does not hold. It guards what a header says it REQUIRES and
-// what can only be a bug of Shoal; what comes from files, users or peers is reported by a Status.
+// Prints and aborts if the condition does not hold. For REQUIRES clauses and bugs of Shoal; errors
+// of files, users or peers are reported by a Status.
 #define SHOAL_CHECK(condition) \
   ((condition) ? void() : ::shoal::check_failed(#condition, __FILE__, __LINE__))
 

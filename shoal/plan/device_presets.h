@@ -13,9 +13,9 @@ namespace shoal::plan {
 
 struct DevicePreset {
   std::string_view name, about;
-  double macs_per_second;   // of products that are not held up by memory
+  double macs_per_second;   // of products that memory does not limit
   double bytes_per_second;  // of weights and activations that pass once
-  double memory_bytes;      // that a model may have
+  double memory_bytes;      // available to a model
 
   WorkerProfile profile() const;
 };
@@ -41,8 +41,8 @@ Result<LinkPreset> find_link(std::string_view name);
 // Equal workers, and a coordinator with the same link.
 ClusterProfile uniform_cluster(size_t workers, const DevicePreset& device, const LinkPreset& link);
 
-// The workers of a text such as "4xnexus5/wifi-43.8", or the one of "pi4". kInvalidArgument for
-// another text and more than 1000 workers.
+// The workers of a text such as "4xnexus5/wifi-43.8" or "pi4". kInvalidArgument for another text or
+// more than 1000 workers.
 Result<ClusterProfile> find_cluster(std::string_view text);
 
 }  // namespace shoal::plan

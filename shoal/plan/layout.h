@@ -45,7 +45,7 @@ std::vector<int64_t> cut_points(const Graph& graph, ValueId value, size_t axis,
 // no such axis.
 std::vector<Region> regions_of(const Layout& layout, const Graph& graph, ValueId value);
 
-// Tasks whose pieces make up every value that is read after the nodes. Nothing if some value has no
+// Tasks whose pieces make up every value that is read after the nodes. nullopt if some value has no
 // such axis, or for kInputs and kClusters if there is only one value.
 std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
                                           const Layout& layout);

@@ -40,14 +40,14 @@ struct NodeRange {
   friend bool operator==(const NodeRange&, const NodeRange&) = default;
 };
 
-// One node, restricted to what is needed of it.
+// One node, restricted to its needed outputs.
 struct PartNode {
   size_t node = 0;             // of the whole graph
   Tile tile;                   // of its output 0
   std::vector<Region> inputs;  // the regions it reads; arbitrary for an input not given
   std::vector<bool> weights;   // whether an input is constant, or computed from constants alone
-  bool is_weight = false;      // so it is itself computed once, when the part's graph is made
-  bool is_copy = false;        // a slice of just what it gives, so nothing is to be done for it
+  bool is_weight = false;      // so it is computed once, when the part's graph is made
+  bool is_copy = false;        // a slice of exactly its output, so it needs no work
 };
 
 struct Part {
@@ -56,12 +56,12 @@ struct Part {
   std::vector<Piece> outputs;   // as requested
 };
 
-// Fails with kUnsupported where a node cannot be split as that would need. `outputs` are pieces of
-// values that the nodes compute.
+// Fails with kUnsupported if a node cannot be split that way. `outputs` are pieces of values that
+// the nodes compute.
 Result<Part> make_part(const Graph& graph, NodeRange nodes, std::vector<Piece> outputs);
 
-// The part as a graph of its own: inputs and outputs are the part's, in its order, named as the
-// values are; weights are cropped to what is read of them.
+// The part as a separate graph with the part's inputs and outputs, in order and under the values'
+// names; weights are cropped to what is read.
 Result<Graph> to_graph(const Graph& whole, const Part& part);
 
 // Work of one node of a part; zero for weights and copies.
@@ -69,7 +69,7 @@ struct Work {
   double macs = 0;
   double bytes = 0;         // read and written, weights included
   double weight_bytes = 0;  // the part of `bytes` that is weights
-  double sparse = 1;        // the time that sparse weights take by that of dense ones
+  double sparse = 1;        // the time of sparse weights relative to dense ones
 };
 Work work_of(const Graph& whole, const PartNode& node);
 double weight_bytes(const Graph& whole, const Part& part);

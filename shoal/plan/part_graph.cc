@@ -1,4 +1,4 @@
-// Builds a part as a graph of its own. A node reads each input through `read`, which returns the
+// Builds a part as a separate graph. A node reads each input through `read`, which returns the
 // value itself if exactly that box is held, and a slice of it otherwise: several nodes may read
 // different boxes of one bounding box. Weights are cropped here, so that a worker is sent only its
 // share.
@@ -89,7 +89,7 @@ class Builder {
     weights_[node.outputs[0]] = {outputs[0], part.tile.output};
   }
 
-  // The box of a constant, or of what was computed from constants.
+  // The box of a constant, or of a value computed from constants.
   Tensor weight(ValueId value, const Region& region) const {
     const auto made = weights_.find(value);
     if (made == weights_.end()) {
@@ -100,7 +100,7 @@ class Builder {
     return region == held ? tensor : crop(tensor, relative(region, held));
   }
 
-  // The box of a value: what there is of it, or a slice of that.
+  // The box of a value: the held box, or a slice of it.
   Result<ValueId> read(ValueId value, const Region& region) {
     if (whole_[value].constant || weights_.contains(value)) return read_weight(value, region);
     // Nothing was traced for an empty region, so nothing is held: an empty constant stands for it.

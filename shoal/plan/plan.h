@@ -1,5 +1,5 @@
 // Plan: which worker computes what of a graph, in which order, and the transfers that follow. Plain
-// data: it can be printed, compared, stored, sent and replayed. Making one does no I/O.
+// data, which can be printed, compared, stored, sent and replayed.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Task {
 // Consecutive nodes. Together the tasks' pieces make up every value that is read after them.
 struct Segment {
   NodeRange nodes;
-  std::string split;  // for people: "rows over 4", "one worker"
+  std::string split;  // for display: "rows over 4", "one worker"
   std::vector<Task> tasks;
 
   friend bool operator==(const Segment&, const Segment&) = default;
@@ -51,7 +51,7 @@ struct Plan {
   // arrive.
   int survives = 0;
   std::vector<ErasureCode> codes = {};  // a value is in one at most
-  // Time that a reader that could decode waits for the data that are missing.
+  // How long a reader that could already decode waits for missing data.
   double wait_seconds = 0;
 
   friend bool operator==(const Plan&, const Plan&) = default;
@@ -73,8 +73,8 @@ Status verify(const Graph& graph, const Plan& plan, int workers);
 std::string to_text(const Graph& graph, const Piece& piece);
 std::string to_text(const Graph& graph, const Plan& plan);
 
-// A piece that one worker has and another needs, for a task of `segment`; the number of segments
-// stands for the answer.
+// A piece that one worker has and another needs, for a task of `segment`; `segment` is the number
+// of segments for the answer.
 struct Transfer {
   size_t segment = 0;
   int from = 0, to = 0;
@@ -91,7 +91,7 @@ struct CodeRead {
   friend bool operator==(const CodeRead&, const CodeRead&) = default;
 };
 
-// A plan worked out: what every task reads, and all that travels, in the order of segments.
+// What every task of a plan reads, and all transfers, in the order of segments.
 struct Schedule {
   std::vector<std::vector<Part>> parts;  // by segment and task
   std::vector<Transfer> transfers;
@@ -114,7 +114,7 @@ Result<std::vector<Transfer>> find_transfers(const Graph& graph, const Plan& pla
 // coordinator and every request on its way hold the same ones. Any thread may use any copy.
 class ScheduledPlan {
  public:
-  // Works out the schedule. Fails where the pieces do not give what a later segment reads.
+  // Works out the schedule. Fails if the pieces do not give what a later segment reads.
   // REQUIRES: the segments cover the graph, as verify() checks.
   static Result<ScheduledPlan> make(std::shared_ptr<const Graph> graph, Plan plan);
   static Result<ScheduledPlan> make(const Graph& graph, Plan plan);  // copies the graph

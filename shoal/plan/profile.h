@@ -1,4 +1,4 @@
-// Profiles: how fast workers and links are, as they were measured.
+// Profiles: the measured speed of workers and links.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace shoal::plan {
 // coefficients are fitted to measurements. Those of "" stand for every operator that was not
 // measured.
 struct OperatorSpeed {
-  double seconds = 0;  // for being there at all
+  double seconds = 0;  // overhead of one node
   double seconds_per_mac = 0;
   double seconds_per_byte = 0;
 };
@@ -26,7 +26,7 @@ struct WorkerProfile {
   // Measured nodes, by the name of their first output: the measured time as a multiple of the
   // roofline.
   std::map<std::string, double, std::less<>> corrections = {};
-  // False: nobody could measure it, and plans leave it out. Its number stays taken.
+  // False: it could not be measured, and plans leave it out. Its number stays taken.
   bool present = true;
   // Factor by which other programs slowed its machine down while it was measured: see slowdown().
   double slowdown = 1;
@@ -35,10 +35,10 @@ struct WorkerProfile {
   double correction_of(std::string_view output) const;
 };
 
-// No medium: a wire of its own.
+// No shared medium: a dedicated wire.
 inline constexpr int kOwnWire = -1;
 
-// One machine's way to the others, in each direction.
+// The link of one machine to the others, in each direction.
 struct LinkProfile {
   double latency_seconds = 0;  // of a small message
   double bytes_per_second = 1e18;
@@ -64,12 +64,12 @@ struct ClusterProfile {
 
 size_t count_present(const ClusterProfile& cluster);
 
-// A place in a profile for a worker that could not be measured.
+// A placeholder for a worker that could not be measured.
 WorkerProfile absent_worker(std::string name);
 
 // A worker's machine and its other programs.
 struct Occupancy {
-  int cores = 1, threads = 1;  // of the machine, and that the worker computes by
+  int cores = 1, threads = 1;  // of the machine; of the worker
   double others = 0;           // cores that other programs keep busy
 };
 // Factor by which work takes longer than on an idle machine, if the kernel shares cores fairly.

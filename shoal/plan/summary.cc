@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMaxWorkers = 1024;
 constexpr int kMaxLosses = 2;
 
-// Written by hand: this room depends on no JSON library. Names come from models, and may hold any
+// Written by hand: this part depends on no JSON library. Names come from models, and may hold any
 // bytes.
 class JsonObject {
  public:
@@ -117,7 +117,7 @@ Result<Summary> summarize(const Graph& graph, const SummaryOptions& options) {
 }
 
 std::string to_json(const Summary& summary) {
-  constexpr size_t kAlternatives = 2;  // to say why they lose; more tell nothing new
+  constexpr size_t kAlternatives = 2;  // for comparison
   const std::span<const KindSummary> kinds = summary.kinds;
   const std::span<const KindSummary> others = kinds.subspan(std::min<size_t>(1, kinds.size()));
   JsonObject object;

@@ -19,7 +19,7 @@
 
 namespace shoal::plan {
 
-// Equal devices, and what they may do.
+// Options: equal devices, and what they may do.
 struct SummaryOptions {
   size_t workers = 4;              // how many devices there are
   std::string device = "pi4";      // their kind: one of device_names()
@@ -62,7 +62,7 @@ struct PriceSummary {
   double bounded_seconds = 0, bounded_compute = 0;
 };
 
-// What travels to and from sparse fully-connected layers that are computed by clusters.
+// Traffic of sparse fully-connected layers that are computed by clusters.
 struct ClusterSummary {
   int64_t bytes = 0;
   int64_t dense_bytes = 0;  // if they were split as dense layers are
@@ -92,8 +92,8 @@ struct Summary {
 };
 
 // Plans and simulates, which takes seconds for large networks. kInvalidArgument for an unknown
-// device or link, with a list of what there is, for a worker to exclude that does not exist, and
-// where so few workers cannot survive what they are to.
+// device or link (the message lists the known ones), an excluded worker that does not exist, and
+// too few workers to survive the losses.
 Result<Summary> summarize(const Graph& graph, const SummaryOptions& options = {});
 
 // One JSON object: what `shoal plan --json` prints (docs/reference/commands/plan.md).

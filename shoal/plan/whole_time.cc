@@ -1,7 +1,7 @@
 // Published times [Mao 2017b]: seconds of a training step by MXNet on a Nexus 5X, with 128 samples.
 // No roofline explains them: LeNet takes 3.9 times as long per multiplication as ConvNet, which has
-// more of everything. Which network it is, its multiplications per sample tell; between two, a
-// line.
+// more of everything. The multiplications per sample identify the network; between two, times are
+// interpolated.
 #include "shoal/plan/whole_time.h"
 
 #include <array>

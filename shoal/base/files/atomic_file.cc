@@ -2,12 +2,12 @@
 // file system, and rename(2) replaces the target in one step: readers see the old file or the new
 // one.
 //
-// A power cut keeps what was synced: the content before the rename, or the name could be there with
-// nothing in it, and the folder after it, or the old file could come back.
+// Only synced data survive a power cut: the content is synced before the rename, or the file could
+// be empty, and the folder after it, or the old file could come back.
 //
-// A writer holds a lock on its temporary file while it lives, and the kernel releases the locks of
-// the killed: a file that can be locked was left behind. Numbers of processes would not tell, since
-// they are given again, and differ between containers that share a folder.
+// A writer holds a lock on its temporary file while it lives, and the kernel releases locks of
+// killed processes: a file that can be locked was abandoned. Process ids would not tell: they are
+// reused, and differ between containers that share a folder.
 #include "shoal/base/files/atomic_file.h"
 
 #include <fcntl.h>
@@ -66,13 +66,13 @@ class Descriptor {
   int fd_;
 };
 
-// Opens a new file beside `target` and locks it. remove_abandoned() may come in between and take it
-// for one that was left behind; then there is no such file any more, and another is made.
+// Opens a new file beside `target` and locks it. remove_abandoned() may remove it in between; then
+// another file is made.
 Result<std::pair<int, fs::path>> open_part(const fs::path& target, mode_t mode) {
   for (;;) {
     fs::path written = target;
     written += part_suffix();
-    // O_EXCL: a name that someone else has put there is refused, not followed.
+    // O_EXCL: an existing name is refused, not followed.
     Descriptor file(::open(written.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (!file.ok()) return system_status(errno);
     struct stat now {};
@@ -88,7 +88,7 @@ void remove_if_abandoned(const fs::path& part) {
   if (file.ok() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(part.c_str());
 }
 
-// Those whose names begin so.
+// Names with this prefix.
 void remove_abandoned(const fs::path& folder, std::string_view prefix) {
   const auto files = list_folder(folder);
   if (!files.ok()) return;
@@ -140,7 +140,7 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   return all ? Status() : failed(errno);
 }
 
-// Everything that was written is in the file and, where that is wanted, on the disk.
+// Everything written is in the file and, if durable, on the disk.
 Status AtomicFile::finish() {
   SHOAL_CHECK(file_ != nullptr);
   int error = 0;
@@ -186,7 +186,7 @@ Status sync_folder(const fs::path& folder) {
   const fs::path& path = folder.empty() ? fs::path(".") : folder;
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!file.ok()) return system_status(errno).at(path.string());
-  // EINVAL: a file system that cannot, and has nothing to promise.
+  // EINVAL: a file system without support for it.
   if (::fsync(file.get()) == 0 || errno == EINVAL) return {};
   return system_status(errno).at(path.string());
 }

@@ -1,5 +1,4 @@
-// Files as they are written: all of the new content, or the old file as it was, also after a power
-// cut.
+// Atomic file writes: a file has all of the new content or the old, also after a power cut.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +15,8 @@ namespace shoal {
 struct FileOptions {
   enum class Readers { kAll, kOwner };  // of a new file; kAll is what the umask allows
   Readers readers = Readers::kAll;
-  // A durable file is on the disk when commit() returns. One that is not may be lost or empty after
-  // a power cut: right for caches, whose readers check what they find, and saves milliseconds.
+  // A durable file is on the disk when commit() returns. Otherwise it may be lost or empty after a
+  // power cut, which suits caches whose readers check the content, and saves milliseconds.
   bool durable = true;
 };
 
@@ -32,8 +31,8 @@ class AtomicFile {
 
   Status write(std::span<const std::byte> bytes);
   Status commit();
-  // As commit(), but fails with kInvalidArgument if there is such a file already, even if it was
-  // made just now by another process. REQUIRES: the target is no device or pipe.
+  // As commit(), but fails with kInvalidArgument if the file exists, even if another process has
+  // just made it. REQUIRES: the target is no device or pipe.
   Status commit_new();
 
   AtomicFile(AtomicFile&&) = default;
@@ -56,23 +55,22 @@ class AtomicFile {
 
   File file_;  // null: committed or moved from
   std::filesystem::path target_;
-  std::filesystem::path written_;  // equals target_ where there is nothing to move
+  std::filesystem::path written_;  // equals target_ if there is nothing to move
   bool durable_;
 };
 
-// Deletes the files that killed writers left in a folder. Those of writers that live, in this
-// process or another, stay.
+// Deletes the files that killed writers left in a folder, not those of running writers in any
+// process.
 void remove_abandoned(const std::filesystem::path& folder);
 
-// Puts the names in a folder onto the disk: what was renamed, linked or removed there stays so.
+// Makes renames, links and removals in a folder durable.
 Status sync_folder(const std::filesystem::path& folder);
 
-// Makes a folder, and those above it where they are missing, and puts their names onto the disk.
-// `readers` is of the folder itself. Does nothing if it is there.
+// Makes a folder and its missing parents, durably. `readers` applies to the folder itself. Does
+// nothing if it exists.
 Status make_folder(const std::filesystem::path& folder,
                    FileOptions::Readers readers = FileOptions::Readers::kAll);
 
-// All of a small file at once.
 Status write_file(const std::filesystem::path& target, std::string_view text,
                   FileOptions options = {});
 

@@ -1,5 +1,5 @@
-// What a program does about mapped files that become shorter while they are used: the system
-// reports a read beyond the new end by SIGBUS, which would kill the program without a word.
+// Handling of mapped files that become shorter while in use: Linux reports a read beyond the new
+// end by SIGBUS, which would kill the program without a message.
 #pragma once
 
 namespace shoal {

@@ -1,5 +1,5 @@
-// SHOAL_EMBED: a file inside the binary. The assembler puts it into the read-only data as it is:
-// there is no generated source, and nothing is copied at run time.
+// SHOAL_EMBED: a file inside the binary. The assembler puts it into the read-only data: no
+// generated source, no copy at run time.
 //
 //   SHOAL_EMBED(style, FOLDER "/style.css");   // FOLDER is given by the build, as a literal
 //

@@ -55,7 +55,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(int fd, bool inside) {
 
 // mmap keeps the file; the descriptor is closed when the function returns.
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a pipe nobody writes to must not hang.
+  // O_NONBLOCK: opening a pipe without a writer must not hang.
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return system_status(errno).at(path.string());
   auto mapped = map(fd.get(), /*inside=*/false);
@@ -67,8 +67,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(
     const std::filesystem::path& folder, const std::filesystem::path& name) {
   if (name.empty() || name.is_absolute()) return invalid("path must be relative to the model");
   Descriptor fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
-  // One component at a time, each relative to the folder opened before, and no link followed: there
-  // is no moment at which another process could exchange a folder for a link.
+  // One component at a time, each relative to the folder opened before, and no link followed: so
+  // that no other process can exchange a folder for a link meanwhile.
   if (fd.get() < 0) return system_status(errno);
   for (auto part = name.begin(); part != name.end(); ++part) {
     if (*part == "..") return invalid("path leaves the model's folder");

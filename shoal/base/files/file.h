@@ -1,5 +1,4 @@
-// Files as the engine sees them: read-only mappings that live as long as someone views them; and
-// what is in a folder.
+// Read-only mappings of files, shared by their readers, and listings of folders.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +23,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Gives the pages of a part back to the system; a later touch reads them again. The part must
-  // be of a mapped file: other memory would lose its contents.
+  // Returns the pages of a part to the system; a later touch reads them again. REQUIRES: the part
+  // is of a mapped file; other memory would lose its contents.
   static void release(std::span<const std::byte> part);
 
   MappedFile(const MappedFile&) = delete;
@@ -40,7 +39,7 @@ class MappedFile {
   size_t size_;
 };
 
-// What a folder holds, sorted: the order of the file system differs from one to the next.
+// The entries of a folder, sorted, because file systems differ in their order.
 Result<std::vector<std::filesystem::path>> list_folder(const std::filesystem::path& folder);
 
 }  // namespace shoal

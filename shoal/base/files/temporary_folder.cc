@@ -21,7 +21,7 @@ TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::
   other.path_.clear();
 }
 
-// Errors are ignored: a destructor has nobody to tell.
+// Errors are ignored: a destructor cannot report them.
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);

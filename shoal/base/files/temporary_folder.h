@@ -15,7 +15,6 @@ class TemporaryFolder {
 
   TemporaryFolder(TemporaryFolder&& other) noexcept;
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  // Removes it with everything in it.
   ~TemporaryFolder();
 
   const std::filesystem::path& path() const { return path_; }

@@ -16,7 +16,7 @@
 namespace shoal {
 namespace {
 
-// The value of the first "key : value" line of a file; nothing where there is none.
+// The value of the first "key : value" line of a file; nothing if there is none.
 std::string value_of(const char* file, std::string_view key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {

@@ -9,33 +9,30 @@
 namespace shoal {
 
 struct Machine {
-  std::string processor;  // "unknown" where nobody says
+  std::string processor;  // "unknown" if Linux does not say
   uint64_t memory_bytes = 0;
-  uint64_t free_bytes = 0;  // that could be had without swapping
+  uint64_t free_bytes = 0;  // available without swapping
   double load = 0;          // processes that ran or wanted to, over the last minute
 };
 
 Machine describe_machine();
 
-// The name that it has in its network; "worker" where it has none.
+// This machine's network name; "worker" if it has none.
 std::string host_name();
 
 uint64_t physical_memory_bytes();
 
-// Threads of all programs that run or want to at this moment, the calling one included; 0 where
-// Linux does not say.
+// Threads of all programs that are running or runnable now, the calling one included; 0 if unknown.
 int runnable_threads();
 
-// The most memory this process ever had. Not getrusage's, which begins with the peak of the process
-// that started the program.
+// Peak memory of this process. getrusage's figure begins with the peak of the parent process.
 uint64_t peak_memory_bytes();
 
-// Cores that programs other than this one keep busy on the average while it looks, as Linux counts
-// them; 0 where it does not say. Takes `window`.
+// Average number of cores that other programs keep busy during `window`, for which it blocks; 0 if
+// unknown.
 double load_of_others(std::chrono::milliseconds window = std::chrono::milliseconds(100));
 
-// The cores that this process may run on, by their numbers: those that its owner left to it. At
-// least one.
+// The cores that this process may run on (its affinity mask), by number. At least one.
 std::vector<int> usable_cores();
 
 }  // namespace shoal

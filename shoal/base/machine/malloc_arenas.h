@@ -14,8 +14,7 @@ inline void use_one_malloc_arena() {
 #endif
 }
 
-// Gives pages that are free back to the system. Takes milliseconds, in which other threads that
-// allocate wait.
+// Returns free pages to the system. Takes milliseconds, during which other allocating threads wait.
 inline void give_back_free_pages() {
 #ifdef __GLIBC__
   static_cast<void>(::malloc_trim(0));

@@ -1,5 +1,6 @@
-// A fast hash, to recognise contents and to find accidents: 8 GB/s on one thread where memory was
-// read at 12, and SHA-256 went at 1.8. It is not cryptographic: collisions can be made on purpose.
+// A fast hash to recognise contents and detect accidental damage: 8 GB/s on one thread where memory
+// was read at 12, and SHA-256 went at 1.8. It is not cryptographic: collisions can be made on
+// purpose.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Matrix: linear algebra in double precision, for code that prepares or decides. It is not for the
-// inside of kernels: a Matrix is on the heap, and every function returns a new one.
+// Matrix: linear algebra in double precision, for set-up code. Not for kernels: a Matrix is on the
+// heap, and every function returns a new one.
 //
 //   const Matrix square = gram(a);                                // a aᵀ
 //   SHOAL_ASSIGN(const EigenBasis basis, eigen_basis(square));    // square = V diag(values) Vᵀ
@@ -66,7 +66,7 @@ struct EigenBasis {
 };
 
 // Takes time in proportion to the cube of the size. Only the lower half of the matrix is read.
-// Fails with kInvalidArgument where an element is not finite, and with kInternal where the
+// Fails with kInvalidArgument if an element is not finite, and with kInternal if the
 // iteration does not converge. REQUIRES: it is square.
 Result<EigenBasis> eigen_basis(const Matrix& symmetric);
 

@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// An endless row of random words, of which any can be had without the ones before it. Streams of
-// different seeds or numbers have nothing in common.
+// An endless sequence of random words with random access. Streams of different seeds or numbers
+// have nothing in common.
 class RandomStream {
  public:
   RandomStream(uint64_t seed, uint64_t number) : key_(mix(mix(seed) + number)) {}
@@ -17,7 +17,7 @@ class RandomStream {
   // Word i as a number below `bound`, all but equally likely.
   uint64_t below(uint64_t bound, uint64_t i) const { return (*this)[i] % bound; }
 
-  // A stream of its own for every number: for each epoch, and in it for each image.
+  // A separate stream for every number: for each epoch, and in it for each image.
   RandomStream child(uint64_t number) const { return {key_, number}; }
 
  private:

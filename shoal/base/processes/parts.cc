@@ -24,7 +24,7 @@ constexpr auto kOrigins = std::to_array<Origin>({
     {Part::kClusters, "the cluster", "package shoal", ""},
 });
 
-// `make build` looks for MPI where it was asked for, and `make all` does.
+// `make build` looks for MPI if asked to; `make all` always does.
 std::string from_source(const Origin& origin) {
   if (origin.part == Part::kMpi) return "'make all'";
   if (origin.group.empty()) return "'make all' without SHOAL_CLUSTER=OFF";

@@ -14,7 +14,7 @@ enum class Part { kGrpc, kVideo, kMqtt, kOpenCl, kVulkan, kDiscovery, kMpi, kClu
 // shoal-grpc, or from source by ...".
 std::string how_to_have(Part part);
 
-// A failure: `what`, which names the thing that is missing, and how its part can be had.
+// A failure: `what`, which names what is missing, and how to install its part.
 Status part_missing(Part part, std::string_view what, Code code = Code::kUnsupported);
 
 }  // namespace shoal

@@ -46,7 +46,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   if (!terminal_signals) ::setpgid(0, 0);
   if (input >= 0) ::dup2(input, STDIN_FILENO);
   if (output >= 0) ::dup2(output, STDOUT_FILENO);
-  // A signal mask is inherited. A child that blocked SIGTERM could not be ended in peace.
+  // A signal mask is inherited. A child that blocked SIGTERM could not be ended cleanly.
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -81,7 +81,7 @@ Result<Process> Process::start(const std::vector<std::string>& arguments, const 
   // O_CLOEXEC: other children that start at the same time must not hold the pipe open.
   std::array<int, 2> ends = {-1, -1}, inputs = {-1, -1};
   if (options.pipe_output && ::pipe2(ends.data(), O_CLOEXEC) != 0) return system_status(errno);
-  // Sockets: to write to one that nobody reads is an error there, and no signal.
+  // Sockets: writing to one without a reader is then an error, not a signal.
   if (options.pipe_input &&
       ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, inputs.data()) != 0) {
     const int error = errno;

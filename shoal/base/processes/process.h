@@ -17,7 +17,6 @@
 
 namespace shoal {
 
-// Returns the path of the running executable.
 std::filesystem::path executable_path();
 
 // Returns where a program of Shoal's is that others start: beside the running one, or where
@@ -57,15 +56,14 @@ class Process {
   // REQUIRES: Options::pipe_output; `bytes` is not empty; read_line() is not called, too
   Result<size_t> read_some(std::span<uint8_t> bytes, std::chrono::milliseconds timeout);
 
-  // Writes to its standard input. Fails with kDeadline if it does not read all of that in time,
-  // kUnavailable if it reads no more.
-  // REQUIRES: Options::pipe_input; close_input() was not called
+  // Writes to its standard input. Fails with kDeadline if it does not read everything in time,
+  // kUnavailable if it has stopped reading. REQUIRES: Options::pipe_input; close_input() was not
+  // called
   Status write_all(std::span<const uint8_t> bytes, std::chrono::milliseconds timeout);
-  // Its standard input has ended.
   void close_input();
 
-  // Waits until it ends and returns its exit code, or 128 + n if signal n ended it. -1 if nobody
-  // knows: this program ignores SIGCHLD, or has reaped the process elsewhere.
+  // Waits until it ends and returns its exit code, or 128 + n if signal n ended it. -1 if unknown:
+  // this program ignores SIGCHLD, or reaped the process elsewhere.
   int wait();
 
   // Does nothing once the process has been reaped.
@@ -83,17 +81,17 @@ class Process {
   std::string unread_;  // of the output, after the last line that was returned
 };
 
-// A request to end that is for a process, which may not have started yet or be over. Thread-safe:
-// who asks, for example when a signal comes, is another thread than the one that waits
-// for the process.
+// A request to end a process, which may not have started yet or have ended already. Thread-safe:
+// the asking thread, for example one that waits for signals, is not the one that waits for the
+// process.
 class ProcessStop {
  public:
-  // SIGTERM for the process, now or when it starts.
+  // Sends SIGTERM to the process, now or when it starts.
   void ask();
   bool asked() const;
   // From now on requests are for this process. REQUIRES: it lives until is_over().
   void concerns(Process& process);
-  // What is left to do after the process has ended takes a while, and goes on without it.
+  // The process has ended; later requests have no effect on it.
   void is_over();
 
  private:

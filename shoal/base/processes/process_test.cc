@@ -81,7 +81,7 @@ TEST(Process, GetsSignals) {
   ASSERT_TRUE(process->read_line(kLong).ok());
   process->send_signal(SIGINT);
   EXPECT_EQ(process->wait(), 128 + SIGINT);
-  process->send_signal(SIGINT);  // reaped: nobody else's process gets it
+  process->send_signal(SIGINT);  // reaped: no other process gets it
 }
 
 TEST(ProcessStop, EndsAProcessBeforeAndAfterItStarts) {
@@ -97,7 +97,7 @@ TEST(ProcessStop, EndsAProcessBeforeAndAfterItStarts) {
     EXPECT_TRUE(stop.asked());
     EXPECT_EQ(sleeping->wait(), kBySigterm);
     stop.is_over();
-    stop.ask();  // nobody is concerned
+    stop.ask();  // no process is concerned
   }
 }
 

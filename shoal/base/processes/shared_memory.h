@@ -27,7 +27,6 @@ Result<std::shared_ptr<T>> open_shared(const std::filesystem::path& file) {
 // Until the word is no longer `seen` or the time is over, across processes. May return early.
 void wait_shared(const std::atomic<uint32_t>& word, uint32_t seen,
                  std::chrono::steady_clock::time_point until);
-// All who wait on the word.
 void wake_shared(const std::atomic<uint32_t>& word);
 
 }  // namespace shoal

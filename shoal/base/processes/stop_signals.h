@@ -9,7 +9,7 @@ namespace shoal {
 
 class StopSignals {
  public:
-  // `stop` is called once, on a thread of its own. A second signal ends the program at once.
+  // Calls `stop` once, on a separate thread. A second signal ends the program at once.
   explicit StopSignals(std::function<void()> stop);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;

@@ -63,7 +63,7 @@ void ProgressBar::end() {
   is_over_ = true;
 }
 
-// A benchmark's last run may end late, so that more is done than was planned.
+// A benchmark's last run may end late, so that `done` exceeds the total.
 std::string progress_text(size_t done, size_t total, const std::string& note, double elapsed) {
   done = std::min(done, total);
   const double left =

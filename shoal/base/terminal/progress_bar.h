@@ -10,18 +10,18 @@
 
 namespace shoal {
 
-// LiveLines: lines on stderr that are drawn over again and again, on a terminal only.
+// LiveLines: lines on stderr that are redrawn in place, on a terminal only.
 class LiveLines {
  public:
   LiveLines();
 
   bool is_shown() const { return is_shown_; }
-  // Whether it is shown and a tenth of a second old: redrawing more often only costs time.
+  // Whether the lines are shown and a tenth of a second old; redrawing more often only costs time.
   bool is_due() const;
-  // In place of what was drawn before. Lines that the screen has no room for are left out.
+  // Replaces the drawn lines. Lines that do not fit the screen are left out.
   void draw(const std::vector<std::string>& lines);
   void erase();
-  // What is drawn stays, and anything else goes below it.
+  // Keeps the drawn lines; later output goes below them.
   void keep();
 
  private:
@@ -30,31 +30,31 @@ class LiveLines {
   std::chrono::steady_clock::time_point last_;
 };
 
-// What a terminal has to be sent so that `lines` take the place of the last `drawn` ones, whose end
-// the cursor is at.
+// The output that replaces the last `drawn` lines of a terminal, whose end the cursor is at, by
+// `lines`.
 std::string redrawing(const std::vector<std::string>& lines, size_t drawn);
 
-// As many of these lines as a screen with so many rows has room for, and one to spare; the last one
+// The first of these lines that fit a screen of `rows` rows, less one row to spare; the last one
 // says how many are missing.
 std::vector<std::string> fitting(std::vector<std::string> lines, size_t rows);
 
 // Thread-safe.
 class ProgressBar {
  public:
-  // 0: the total is told with what is done, and time counts from then on.
+  // 0: of() sets the total, and time counts from then on.
   explicit ProgressBar(std::string what, size_t total = 0);
   ~ProgressBar() { end(); }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Lines below that the screen has no room for are left out.
+  // Lines below that do not fit the screen are left out.
   void at(size_t done, const std::string& note = {}, const std::vector<std::string>& below = {});
-  // The same, and the total is this from now on.
+  // The same, with a new total.
   void of(size_t done, size_t total, const std::string& note = {});
-  // Something to be read, above what is shown. On any stderr.
+  // Prints a line above the bar, also if stderr is no terminal.
   void say(const std::string& line);
-  void erase();  // what is shown, until there is more
-  void end();    // erases what is shown; nothing is from now on
+  void erase();  // the bar, until the next update
+  void end();    // erases the bar for good
 
  private:
   const std::string what_;

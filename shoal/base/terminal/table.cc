@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Columns, not bytes: UTF-8 continuation bytes take no room.
+// Columns, not bytes: UTF-8 continuation bytes have no width.
 size_t width_of(const std::string& text) {
   return static_cast<size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));

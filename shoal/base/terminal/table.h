@@ -1,4 +1,4 @@
-// A table for people: columns as wide as they need to be, numbers to the right.
+// A table for people: columns fit their content, numbers are aligned right.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A row for each. The columns are those of the first or, where there is none, these. REQUIRES: all
+// A row for each. The columns are those of the first or, if there is none, these. REQUIRES: all
 // rows have the same columns.
 Table table_of(const std::vector<Facts>& rows, std::vector<std::string> columns = {});
 

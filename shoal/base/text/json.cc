@@ -1,5 +1,5 @@
-// Written as nlohmann-json writes, which other programs of this field use: a double is seen to be
-// one (1.0), has an exponent from 1e+15 and 1e-05 on, and reads back as the same number.
+// Writes like nlohmann-json, which other programs of this field use: doubles have a point (1.0), an
+// exponent from 1e+15 and 1e-05 on, and read back as the same number.
 #include "shoal/base/text/json.h"
 
 #include <array>

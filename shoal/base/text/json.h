@@ -35,7 +35,7 @@ class Json {
   Json(T value) : value_(int64_t{value}) {}
   template <std::unsigned_integral T>
   Json(T value) : value_(uint64_t{value}) {}
-  Json(double value) : value_(value) {}  // null where it is no finite number
+  Json(double value) : value_(value) {}  // null if it is no finite number
   Json(const char* text) : value_(std::string(text)) {}
   Json(std::string_view text) : value_(std::string(text)) {}
   Json(std::string text) : value_(std::move(text)) {}
@@ -67,8 +67,8 @@ class Json {
   bool is_object() const { return std::holds_alternative<Members>(value_); }
   const Json* find(const std::string& key) const;  // null: no object, or no such member
 
-  // The value, in what it is put into. kCorrupt where it is of another type, or a number that would
-  // not be the same there.
+  // Stores the value in the argument. kCorrupt if it is of another type, or a number that would not
+  // be the same there.
   Status to(bool& value) const;
   Status to(int64_t& value) const;
   Status to(uint64_t& value) const;
@@ -90,7 +90,7 @@ class Json {
     for (const auto& [name, member] : *all) SHOAL_TRY(member.to(members[name]).at(name));
     return {};
   }
-  // The same of a member. kCorrupt where there is none.
+  // The same of a member. kCorrupt if there is none.
   template <class T>
   Status get(const std::string& key, T& value) const {
     const Json* const member = find(key);

@@ -20,7 +20,7 @@ std::string json_text(std::string_view text);
 // A number, with as many digits as it takes to read it back; null if it is infinite or no number.
 std::string json_number(double number);
 
-// Reads from the beginning on; each call takes one thing or says what is wrong.
+// Reads from front to back; each call takes one item or reports an error.
 class JsonText {
  public:
   // Errors begin with `what` the text is.
@@ -47,7 +47,7 @@ class JsonText {
   Status skip(size_t depth = 64);  // takes any value; lists and objects nest no deeper
   Status end();                    // nothing but space is left
 
-  bool next_is(char c);                         // the next thing begins with it, after space
+  bool next_is(char c);                         // after space
   size_t left() const { return rest_.size(); }  // bytes
 
  private:

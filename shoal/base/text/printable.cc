@@ -12,7 +12,6 @@ struct Sequence {
   uint32_t code = 0;
 };
 
-// The UTF-8 sequence that `text` begins with.
 Sequence first_sequence(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);

@@ -63,7 +63,7 @@ struct Setting {
   }
   Setting& with(std::string other);      // it needs that one
   Setting& not_with(std::string other);  // it excludes that one
-  Setting& also(std::string alias);      // as other commands call the same thing
+  Setting& also(std::string alias);      // another name for the same setting
   Setting& separated_by_commas();
   Setting& showing_default();  // although it is 0
   Setting& hiding_default();
@@ -85,7 +85,6 @@ using GivenFlags = std::function<bool(const std::string& flag)>;
 // The same settings under a heading, and with another one that they need.
 SettingList under(const std::string& heading, SettingList settings);
 SettingList needing(const std::string& other, SettingList settings);
-// All of them.
 SettingList joined(std::initializer_list<SettingList> parts);
 
 // Lets the variables of `to` be those of `from` whose flags were given. REQUIRES: both are the same

@@ -1,4 +1,4 @@
-// The law of settings, for tests of those who describe some.
+// Checks a table of settings, for the tests of the code that describes it.
 #pragma once
 
 #include <gtest/gtest.h>

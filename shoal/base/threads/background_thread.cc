@@ -59,7 +59,7 @@ void lower_priority() {
 
 }  // namespace
 
-// A thread of its own: the caller's would not get its priority back.
+// A separate thread: the caller's would not get its priority back.
 void run_at_low_priority(const std::function<void()>& what) {
   std::mutex mutex;
   std::condition_variable changed;

@@ -28,7 +28,7 @@ bool FairQueue::remove(uint64_t request) {
   return true;
 }
 
-// The client after the one that had the latest turn, by number, and around.
+// The next client after the one that had the latest turn, cyclically by number.
 std::map<uint64_t, std::deque<uint64_t>>::const_iterator FairQueue::turn() const {
   const auto next = waiting_.upper_bound(latest_);
   return next == waiting_.end() ? waiting_.begin() : next;

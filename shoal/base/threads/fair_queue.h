@@ -21,17 +21,17 @@ class FairQueue {
   // Takes a request out, wherever it stands. Returns whether it was here.
   bool remove(uint64_t request);
 
-  // The request whose turn it is; nothing if none waits.
+  // The request whose turn it is; nullopt if none waits.
   std::optional<uint64_t> first() const;
   void pop();  // removes first(). REQUIRES: size() > 0
 
   size_t size() const { return clients_of_.size(); }
   // Requests whose turn comes before the next one of this client.
   size_t ahead_of(uint64_t client) const;
-  // The newest request of the client with the most, if it has at least two more than this client:
-  // one that should give way where there is no room for both.
+  // The newest request of the client with the most requests, if that has at least two more than
+  // this client: the one to drop if both do not fit.
   std::optional<uint64_t> to_give_way_to(uint64_t client) const;
-  // The newest request of the client with the most; nothing if none waits.
+  // The newest request of the client with the most requests; nullopt if none waits.
   std::optional<uint64_t> newest_of_most() const;
 
  private:

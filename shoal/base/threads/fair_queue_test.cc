@@ -27,7 +27,7 @@ std::vector<uint64_t> drain(FairQueue& queue) {
   return order;
 }
 
-// Everybody who went in comes out once, and the requests of one client in their order.
+// Every request comes out once, and those of one client in order.
 TEST(FairQueue, LosesNothingAndKeepsTheOrderOfAClient) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -126,7 +126,7 @@ TEST(FairQueue, SaysHowManyComeBefore) {
   }
 }
 
-// Where there is no room, the newest request of the client with the most gives way to a client with
+// If the queue is full, the newest request of the client with the most gives way to a client with
 // less, and to no other.
 TEST(FairQueue, LetsTheClientWithTheMostGiveWay) {
   FairQueue queue;

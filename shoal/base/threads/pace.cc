@@ -12,7 +12,6 @@ namespace {
 // Sleeps end about 60 microseconds late.
 constexpr Nanoseconds kShortestNap = std::chrono::milliseconds(1);
 
-// The CPU time of the calling thread.
 Nanoseconds cpu_time() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

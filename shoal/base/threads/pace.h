@@ -1,4 +1,4 @@
-// Pace: a thread that works for a share of the time only, as a slower core would seem to.
+// Pace: makes a thread work for a share of the time only, like a slower core.
 #pragma once
 
 #include <chrono>
@@ -7,17 +7,17 @@ namespace shoal {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-// How long to rest so that what was worked is no more than `share` of the time that will have
-// passed. Time in which the thread did not get to run counts as rest.
+// How long to rest so that `worked` is at most `share` of the time passed, the rest included. Time
+// in which the thread did not get to run counts as rest.
 Nanoseconds rest_due(double share, Nanoseconds worked, Nanoseconds passed);
 
-// Begins when it is made. All of it in one thread.
+// Begins when constructed. REQUIRES: used by one thread.
 class Pace {
  public:
   explicit Pace(double share);  // in (0, 1]; 1 never rests
 
-  // Rests what is due: all of it, or, while there is more work to come, only what is long enough to
-  // be slept with some precision.
+  // keep() rests only if enough is due to be slept with some precision; finish() rests all that is
+  // due.
   void keep();
   void finish();
 

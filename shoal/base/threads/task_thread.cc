@@ -29,7 +29,7 @@ bool TaskThread::post(Task task, size_t bytes, std::function<bool()> is_over) {
   return true;
 }
 
-// Only when there is no room, so that the usual post() looks at nothing.
+// Only when the queue is full, so that the usual post() inspects no tasks.
 void TaskThread::take_out(std::deque<Waiting>& over) {
   const auto first = std::stable_partition(tasks_.begin(), tasks_.end(), [](const Waiting& one) {
     return one.is_over == nullptr || !one.is_over();

@@ -1,5 +1,5 @@
 // TaskThread: a thread that runs tasks one after another, in the order in which they were posted.
-// What the waiting tasks hold is bounded in bytes.
+// The bytes that waiting tasks hold are bounded.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ class TaskThread {
  public:
   using Task = std::function<void()>;
 
-  // `most_bytes` bounds what waiting tasks hold together, as far as post() is told.
+  // `most_bytes` bounds the sum of the `bytes` of waiting tasks.
   explicit TaskThread(size_t most_bytes = size_t{64} << 20);
   // Waits for the task that is running. Tasks that have not begun are dropped.
   ~TaskThread();
@@ -22,9 +22,9 @@ class TaskThread {
   TaskThread& operator=(const TaskThread&) = delete;
 
   // Never blocks. Thread-safe; tasks may post further tasks. `bytes` is what the task holds until
-  // it has run. False if there is no room for them; the task is dropped. Where nothing waits that
-  // holds bytes, a task is taken however much it holds. Where there is no room, waiting tasks whose
-  // `is_over` returns true are dropped first. REQUIRES: `is_over` does not use this thread.
+  // it has run. Returns false, and drops the task, if the bound would be exceeded even without the
+  // waiting tasks whose `is_over` returns true; those are dropped first. A task is always taken if
+  // no waiting task holds bytes. REQUIRES: `is_over` does not use this thread.
   bool post(Task task, size_t bytes = 0, std::function<bool()> is_over = nullptr);
 
  private:

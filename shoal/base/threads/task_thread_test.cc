@@ -128,7 +128,7 @@ TEST(TaskThread, TakesWhatIsLargerThanItsRoomWhenNothingWaits) {
   EXPECT_FALSE(thread->post([] {}, 1));
 }
 
-// What nobody waits for any more gives way; what somebody waits for keeps its order.
+// Tasks that are over give way; the others keep their order.
 TEST(TaskThread, DropsWhatIsOverWhereThereIsNoRoom) {
   std::vector<int> order;
   std::promise<void> done;

@@ -4,7 +4,7 @@
 // the gate takes indices from its own lane first and then from the others, so that equal loops find
 // their data in the same caches and a late thread's part is done by the rest. The caller works,
 // too, then shuts the gate and waits for the workers inside, not for those still asleep: body_,
-// context_ and the lanes change only when the gate is shut and nobody is inside.
+// context_ and the lanes change only when the gate is shut and no thread is inside.
 #include "shoal/base/threads/thread_pool.h"
 
 #include <pthread.h>
@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint32_t kOpen = 1u << 31;
 
-// About 50 microseconds: longer than the gaps between the loops of a running network, shorter
-// than what anyone would notice of a core kept awake.
+// About 50 microseconds: longer than the gaps between the loops of a running network, too short for
+// a core kept awake to matter.
 constexpr int kSpins = 1500;
 
 void pause() {
@@ -38,7 +38,7 @@ void await_change(const std::atomic<uint32_t>& word, uint32_t old) {
   word.wait(old, std::memory_order_acquire);
 }
 
-// A wish: where it is refused, the thread goes on wherever the system puts it.
+// A hint: if it is refused, the thread runs wherever the system puts it.
 void pin_to(std::thread& thread, int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -56,7 +56,7 @@ void keep_off(std::thread& thread, int core, const std::vector<int>& usable) {
   ::pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
 }
 
-// Threads in loops of any pool. A line of its own, because everyone writes to it.
+// Threads in loops of any pool. On a separate cache line, because all threads write to it.
 alignas(64) std::atomic<int> at_work{0};
 
 thread_local int depth = 0;  // of the loops that the thread has called
@@ -97,8 +97,8 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-// Also for nested loops and for loops of several sessions: a pool that is busy is not waited for,
-// and the caller goes through the loop alone. There is no way to deadlock.
+// Also for nested loops and for loops of several sessions: if the pool is busy, the caller runs the
+// loop alone, which avoids deadlock.
 void ThreadPool::run(int64_t n, Body body, const void* context) {
   if (n == 1) return body(context, 0, 0);
   if (n <= 0) return;

@@ -1,4 +1,4 @@
-// ThreadPool: one set of threads that loops are spread over. No allocation per loop.
+// ThreadPool: threads that share the iterations of loops. No allocation per loop.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace shoal {
 
 struct ThreadPoolOptions {
   int threads = 0;   // the caller of a loop included; 0: one per core
-  bool pin = false;  // keep each thread but the caller's on a core of its own
-  int cores = 0;     // that all pools of the process share; 0: those it may run on
+  bool pin = false;  // pin each thread but the caller's to a core
+  int cores = 0;     // shared by all pools of the process; 0: those it may run on
 };
 
 class ThreadPool {
@@ -27,12 +27,12 @@ class ThreadPool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls f(index, slot) for every index in [0, n) and returns when all calls have returned. Each
-  // thread takes the next index when it is free. `slot` in [0, threads()) names who calls, for
-  // memory that each keeps to itself.
+  // thread takes the next index when it is free. `slot` in [0, threads()) identifies the calling
+  // thread, for memory per thread.
   //
-  // If the pool is busy, because f itself loops or another session does, the caller does it all
-  // alone, so that no loop waits for one that waits for it. Callers always work; other threads
-  // leave as soon as there are more at work than cores, in all pools of the process.
+  // If the pool is busy, because f itself loops or another session does, the caller runs the whole
+  // loop, which avoids deadlock. Callers always work; other threads leave when more threads are at
+  // work than cores, over all pools of the process.
   template <class F>
   void parallel_for(int64_t n, const F& f) {
     run(
@@ -43,8 +43,8 @@ class ThreadPool {
         &f);
   }
 
-  // Calls f(begin, end) for pieces that make up [0, n), of at least `grain` each where there are
-  // that many: for loops whose single steps are too short to be handed out.
+  // Calls f(begin, end) for pieces that make up [0, n), of at least `grain` each if n is that
+  // large: for loops whose iterations are too short to distribute.
   template <class F>
   void parallel_ranges(int64_t n, int64_t grain, const F& f) {
     const int64_t most = std::max<int64_t>(n / std::max<int64_t>(grain, 1), 1);
@@ -68,7 +68,7 @@ class ThreadPool {
   bool enter();
   void leave();
   bool crowded() const;
-  int64_t claim(int slot);  // an index that nobody has; -1: there is none
+  int64_t claim(int slot);  // an unclaimed index; -1: none is left
 
   int cores_;
 

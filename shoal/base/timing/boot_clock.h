@@ -1,4 +1,4 @@
-// BootClock: a steady clock that goes on while the machine sleeps, for what others count meanwhile.
+// BootClock: a steady clock that continues while the machine is suspended.
 #pragma once
 
 #include <chrono>

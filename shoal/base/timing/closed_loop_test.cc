@@ -13,7 +13,7 @@ namespace {
 TEST(ClosedLoop, KeepsAllClientsAtWorkAtOnce) {
   std::latch all(4);
   const auto report = run_closed_loop(4, std::chrono::seconds(0), [&] {
-    all.arrive_and_wait();  // nobody comes back before all are there
+    all.arrive_and_wait();  // no client returns before all have arrived
     return Status();
   });
   ASSERT_TRUE(report.ok());

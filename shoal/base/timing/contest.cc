@@ -9,14 +9,14 @@
 namespace shoal {
 namespace {
 
-// Times are the same within this factor: caches and clocks differ by as much from run to run.
+// Times within this factor are equal: caches and clocks vary by as much from run to run.
 constexpr double kSame = 1.05;
 // A favourite that is no more than this much slower wins. Of two equal kernels, every contest then
 // chooses the same.
 constexpr double kHardly = 1.02;
 // A contender that was this much slower three times has lost.
 constexpr double kHopeless = 1.6;
-// On a busy machine a least time may not be met twice in a reasonable time.
+// On a busy machine a least time may not recur in a reasonable time.
 constexpr int kMostRuns = 16;
 constexpr int kFewRuns = 2;
 constexpr double kLong = 100e3;  // microseconds after which few runs have to do

@@ -26,7 +26,6 @@ Result<double> LoadGenerator::period(size_t requests, size_t turns) {
   return time.count() / static_cast<double>(counted);
 }
 
-// One client.
 void LoadGenerator::send_all(size_t requests) {
   for (;;) {
     size_t request = 0;

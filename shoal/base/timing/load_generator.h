@@ -12,7 +12,7 @@ namespace shoal {
 
 class LoadGenerator {
  public:
-  // Answers the request of this number. Called by `in_flight` threads at a time.
+  // Answers request number `request`. Called by `in_flight` threads at a time.
   using Answer = std::function<Status(size_t request)>;
 
   LoadGenerator(size_t in_flight, Answer answer)
@@ -20,8 +20,8 @@ class LoadGenerator {
 
   // Sends `requests` requests, or four per client if that is more, and returns the seconds between
   // two answers. The first half only fills the pipeline and is not counted, nor are the answers
-  // after the last request was sent. Where `turns` plans take turns, answers come in rounds: a
-  // multiple of `turns` is counted. Fails as soon as a request does. Not thread-safe.
+  // after the last request was sent. If `turns` plans alternate, a multiple of `turns` is counted.
+  // Fails as soon as a request does. Not thread-safe.
   Result<double> period(size_t requests, size_t turns = 1);
 
  private:

@@ -1,4 +1,4 @@
-// An open loop: clients that send at a rate of their own, however long the answers take.
+// An open loop: clients send at a fixed rate, however long the answers take.
 #pragma once
 
 #include <chrono>
@@ -12,14 +12,14 @@ struct OpenLoopOptions {
   size_t clients = 1;
   double rate = 1;  // requests per second, of all clients together
   std::chrono::duration<double> time{1};
-  // Not 0: what would be sent while so many are on their way is left out. The clients then cost as
-  // much as without the limit, which makes the two comparable on a machine that they share with the
+  // If not 0, requests due while this many are in flight are skipped. The clients then cost as much
+  // as without the limit, which keeps the two comparable on a machine that also computes the
   // answers.
   size_t most_at_once = 0;
 };
 
-// Lets every client call `request` at its times, on a thread of its own, for so long. A client
-// whose request is on its way when the next one is due leaves that out. Returns when the last
+// Lets every client call `request` at its times for `options.time`, each on its own thread. A
+// client whose request is in flight when the next one is due skips that one. Returns when the last
 // request has ended, with the number of requests. REQUIRES: clients > 0, rate > 0
 uint64_t run_open_loop(const OpenLoopOptions& options,
                        const std::function<void(size_t client)>& request);

@@ -1,11 +1,10 @@
-// The time that something has taken so far.
+// Elapsed time.
 #pragma once
 
 #include <chrono>
 
 namespace shoal {
 
-// From `begin` to now.
 inline double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }

@@ -83,9 +83,9 @@ class CpuDevice : public Device {
   }
 
  private:
-  // A node's kernel was timed alone. Where the whole network is faster by estimates, these it is.
-  // Large networks are not run: there is no memory to pack their weights twice, and nodes that take
-  // long are timed well.
+  // Kernels were timed one by one. If the whole network is faster with the estimates' choices,
+  // those are used. Large networks are not run: there is no memory to pack their weights twice, and
+  // nodes that take long are timed well.
   Status check_tuning(std::unique_ptr<cpu::CpuExecutable>& tuned) {
     constexpr int64_t kMostBytes = int64_t{16} << 20;
     if (tuned->touched_bytes() > kMostBytes) return {};
@@ -103,7 +103,7 @@ class CpuDevice : public Device {
   double share_;
   std::mutex compiling_;
   cpu::Tuner tuner_;
-  std::unique_ptr<cpu::PackedCache> cache_;  // if one was asked for
+  std::unique_ptr<cpu::PackedCache> cache_;  // if requested
   DeviceInfo info_;
 };
 

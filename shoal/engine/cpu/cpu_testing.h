@@ -13,7 +13,7 @@ namespace shoal::cpu {
 Tensor random_floats(std::mt19937& rng, const Shape& shape);
 Tensor random_bytes(std::mt19937& rng, DType dtype, const Shape& shape);  // i8 or u8, of all sizes
 
-// Names of kernels of which one must have computed the node. Empty: any kernel will do.
+// Names of kernels, one of which must have computed the node. Empty: any kernel.
 struct KernelNames : std::vector<std::string_view> {
   using vector::vector;
   KernelNames(const char* name) : vector{name} {}

@@ -18,7 +18,7 @@ namespace {
 // Allocation of frames.
 
 // Large arenas are a plan's doing, so running out of memory is an error for the caller, not an
-// exception. Huge pages must be asked for before the first touch.
+// exception. Huge pages must be requested before the first touch.
 Result<Bytes> allocate(size_t size) {
   size = std::max<size_t>(size, 1);
   auto* memory = static_cast<std::byte*>(

@@ -33,14 +33,14 @@ using Bytes = std::unique_ptr<std::byte[], FreeAligned>;
 struct Frame {
   Bytes arena, scratch;
   std::vector<Tensor> tensors;  // of all steps: see CpuExecutable
-  std::vector<Tensor> moved;    // inputs of this run that lay across element boundaries
+  std::vector<Tensor> moved;    // inputs of this run that were not aligned to elements
 };
 
 // Allocates arena and scratch; tensors are left to the executable. Fails with kExhausted.
 Result<std::unique_ptr<Frame>> make_frame(size_t arena_bytes, size_t scratch_bytes);
 
-// Frames that no run uses. As many are kept as runs were ever in progress at once, so that a run
-// neither allocates memory nor touches new pages once that many frames exist. Thread-safe.
+// Frames that no run uses. All are kept, so that runs stop allocating memory and touching new
+// pages. Thread-safe.
 class FreeFrames {
  public:
   std::unique_ptr<Frame> take() {  // null: all are in use
@@ -84,9 +84,8 @@ class CpuExecutable final : public Executable {
     ThreadPool* pool;
     size_t first, inputs, outputs;
   };
-  // What it takes to run nodes one by one, on values of one's own: one step per node, constants by
-  // value as kernels want them, and the scratch of the kernel that needs the most. Valid as long as
-  // the executable.
+  // For running nodes one by one on the caller's values: one step per node, constants by value in
+  // the kernels' form, and the largest scratch. Valid as long as the executable.
   std::span<const Step> steps() const { return steps_; }
   std::span<const Tensor> constants() const { return constants_; }
   size_t scratch_bytes() const { return scratch_bytes_; }

@@ -21,7 +21,7 @@ void settle_instruction_set();
 // afterwards: panels are packed for the width and number of its registers.
 void use_instruction_set(std::string_view name);
 
-// Instructions that are part of no set: single kernels ask for them when they are made.
+// Instructions outside of the sets: single kernels check for them when they are made.
 enum class Extension : uint8_t {
   kDotProduct,     // of four bytes in every lane: AVX-512 VNNI, dotprod
   kBytePermute,    // of a whole vector: AVX-512 VBMI
@@ -30,7 +30,7 @@ enum class Extension : uint8_t {
 };
 bool has(Extension extension);
 
-// Names of those that this machine has, as its maker calls them.
+// The vendor's names of those that this machine has.
 std::vector<std::string_view> extensions();
 
 }  // namespace shoal::cpu

@@ -37,9 +37,9 @@ struct KernelArgs {
   }
 };
 
-// A kernel is immutable: run() is called by several threads at once, each with scratch of its own.
-// Output 0 may share memory with input 0 if the operator is `in_place`. Kernels do not outlive
-// the graph and the constants of their executable.
+// A kernel is immutable: run() is called by several threads at once, each with its own scratch.
+// Output 0 may share memory with input 0 if the operator is `in_place`. Kernels do not outlive the
+// graph and the constants of their executable.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -47,7 +47,7 @@ class Kernel {
   virtual size_t scratch_bytes() const { return 0; }
 };
 
-// A node as providers see it. Valid only while the kernel is made.
+// A node as seen by providers. Valid only while the kernel is made.
 struct KernelSpec {
   const Node& node;
   std::span<const Operand> inputs;
@@ -63,13 +63,12 @@ struct KernelSpec {
   bool all_of_type(DType dtype) const;
 };
 
-// One way to compute one operator.
 struct Provider {
   const Operator* op;
   std::string_view name;
   std::unique_ptr<Kernel> (*make)(const KernelSpec&);  // null: does not fit the node
-  // Estimated cost, as the number of multiply-accumulates that take as long; infinite where make()
-  // returns null. Providers with a cost compete with each other (tune.h).
+  // Estimated cost in multiply-accumulates; infinity if make() would return null. Providers with a
+  // cost compete with each other (tune.h).
   double (*cost)(const KernelSpec&) = nullptr;
 };
 
@@ -89,10 +88,10 @@ class RectangleKernel : public Kernel {
  public:
   // Rows and columns of the output that are computed together.
   virtual int64_t granule() const { return 1; }
-  // Computes only the pixels in these rectangles of output 0; the others stay as they are. Every
-  // bit is as run() gives it where rectangles begin and end at multiples of granule() or at the end
-  // of the plane; elsewhere pixels may be rounded differently. A rectangle takes as long as if its
-  // sides were multiples of granule(). REQUIRES: rectangles are disjoint and not empty.
+  // Computes only the pixels in these rectangles of output 0; the others do not change. Results are
+  // run()'s bit by bit if rectangles begin and end at multiples of granule() or at the end of the
+  // plane; otherwise pixels may be rounded differently. A rectangle costs as much as one rounded up
+  // to multiples of granule(). REQUIRES: rectangles are disjoint and not empty.
   virtual void run_in(const KernelArgs& args, std::span<const Rectangle> where) const = 0;
 };
 

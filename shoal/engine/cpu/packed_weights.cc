@@ -33,14 +33,14 @@ std::span<const std::byte> bytes_of(const float* floats, int64_t count) {
 }
 
 Header header_of(size_t entries) {
-  // The magic carries the version of the file; the forms of packing have names of their own.
+  // The magic carries the version of the file; the forms of packing have separate names.
   Header header{"shoal packed 1", {}, entries, 0};
   const std::string_view instructions = instruction_sets().front();
   instructions.copy(header.instructions, sizeof(header.instructions) - 1);
   return header;
 }
 
-// Header and entries as they are written, with the check in place.
+// Serialized header and entries, including the check.
 std::vector<std::byte> directory_of(std::span<const Entry> entries) {
   Header header = header_of(entries.size());
   std::vector<std::byte> bytes(sizeof(header) + entries.size_bytes());

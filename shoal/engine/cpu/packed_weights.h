@@ -31,8 +31,8 @@ class AlignedFloats {
 
  private:
   static constexpr std::align_val_t kAlignment{64};  // a cache line, and the widest vector
-  // Larger arrays have pages of their own, which go back to the system as soon as they are freed.
-  // Tuning packs and drops the weights of many kernels; a heap would keep that memory.
+  // Larger arrays have separate pages, which go back to the system when freed. Tuning packs and
+  // drops the weights of many kernels; a heap would keep that memory.
   static constexpr size_t kLarge = size_t{1} << 20;
 
   struct Free {
@@ -59,8 +59,8 @@ class AlignedFloats {
 // packed again.
 //
 // Layout: a Header, `entries` of Entry, then the floats of each entry at a multiple of 64 bytes, so
-// that a mapped file can be used in place. Integers and floats are in host order, because the file
-// is read by the machine that wrote it or one like it.
+// that a mapped file can be used in place. Integers and floats are in host order: the file is read
+// by the machine that wrote it or a similar one.
 
 // Floats that start at a cache line, with their owner: heap memory or a mapped file.
 using PackedFloats = std::shared_ptr<const float>;
@@ -77,8 +77,8 @@ class PackedCache {
   // Keeps `floats` alive until save() has written them.
   void add(uint64_t key, PackedFloats floats, int64_t count);
 
-  // Rewrites the file if something was added. Entries that this process has not asked for are
-  // dropped, so that the file does not grow with every change of a model.
+  // Rewrites the file if something was added. Entries that this process has not used are dropped,
+  // so that the file does not grow with every change of a model.
   Status save(ThreadPool& pool);
 
   struct Header {
@@ -99,7 +99,7 @@ class PackedCache {
     PackedFloats floats;
     int64_t count;
     uint64_t check = 0;
-    bool checked = false;  // verified, and therefore asked for by this process
+    bool checked = false;  // verified, and therefore used by this process
   };
 
   void load();

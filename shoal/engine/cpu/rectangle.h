@@ -1,4 +1,4 @@
-// Rectangle: a part of a plane, as kernels compute it that can leave out the rest.
+// Rectangle: a part of a plane, for kernels that can leave out the rest.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Rectangle {
 };
 
 // Calls f(first, count) for each run of pixels that follow one another in a plane of this width:
-// lines, or all of them at once where they are as long as the plane.
+// lines, or all of them at once if they are as long as the plane.
 template <class F>
 void for_each_line(const Rectangle& one, int64_t width, const F& f) {
   const bool is_wide = one.columns.count() == width;

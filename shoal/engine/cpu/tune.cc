@@ -1,8 +1,8 @@
 // Autotuning. Providers estimate their cost in multiply-accumulates; candidates within a factor of
 // kHopeless of the cheapest are run in turns on made-up tensors, and the fastest wins (contest.h).
-// Caches are as they are in the network: what the other nodes touch between two runs of a node is
-// touched between two timings. Equal nodes of networks of about the same size share a race by their
-// key, a line of text that is also the key of the file of timings.
+// Caches are in the same state as in the network: what the other nodes touch between two runs of a
+// node is touched between two timings. Equal nodes of networks of about the same size share a race
+// by their key, a line of text that is also the key of the file of timings.
 //
 // A race that a busy machine leaves undecided is held again by the next process that needs it.
 #include "shoal/engine/cpu/tune.h"
@@ -64,7 +64,7 @@ double Trial::microseconds(const Kernel& kernel, ThreadPool& pool) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-// Every thread has caches of its own. The node before this one has just written what it reads.
+// Every thread has its own caches. The node before this one has just written what it reads.
 void Trial::prepare_caches() {
   const auto threads = static_cast<size_t>(all_.threads());
   all_.parallel_for(all_.threads(), [&](int64_t thread, int) {
@@ -85,7 +85,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Candidates whose estimate exceeds the best by this factor are not run, unless all are asked for.
+// Candidates whose estimate exceeds the best by this factor are not run, unless all are requested.
 // The estimate is rough, but not that rough.
 constexpr double kHopeless = 1.6;
 
@@ -105,7 +105,7 @@ std::string to_key(const Attribute& attribute) {
       attribute);
 }
 
-// Everything that the time of a node depends on, as one line: operator, threads, what is touched
+// Everything that the time of a node depends on, as one line: operator, threads, memory touched
 // between two runs, types, which inputs are constant, attributes. The elements of tensors do not
 // count, but for the costs of kernels, which come after this.
 std::string key_of(const KernelSpec& spec, int64_t others) {
@@ -230,8 +230,8 @@ void Tuner::doubt() {
 }
 
 // What the rest of the network touches between two runs of a node: one of few sizes, so that
-// networks share timings. Less than the first is as good as nothing, more than the last leaves
-// nothing in any cache that a core has to itself.
+// networks share timings. Less than the first has no effect, more than the last leaves nothing in
+// any cache that a core has to itself.
 int64_t Tuner::others_of(const KernelSpec& spec) const {
   constexpr int64_t kSizes[] = {int64_t{32} << 20, int64_t{4} << 20, int64_t{512} << 10};
   int64_t others = touched_;

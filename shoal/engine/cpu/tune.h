@@ -19,8 +19,8 @@ namespace shoal::cpu {
 
 // Trial: made-up tensors for a node, and the times that kernels take with them.
 
-// A tensor to time kernels with. Times do not depend on elements, as long as those are neither all
-// zero nor denormal.
+// A tensor to time kernels with. Times do not depend on the elements unless they are all zero or
+// denormal.
 Tensor made_up(const TensorType& type);
 
 // Not thread-safe.
@@ -30,7 +30,6 @@ class Trial {
   // two runs of this one. REQUIRES: others is not empty; it outlives the trial.
   Trial(const KernelSpec& spec, std::span<uint8_t> others);
 
-  // The time of one run.
   double microseconds(const Kernel& kernel, ThreadPool& pool);
 
  private:
@@ -43,8 +42,8 @@ class Trial {
   std::span<uint8_t> others_;
 };
 
-// The kernel chosen for a node, and the threads it runs on: those of the device, or the caller
-// alone where a node is too short to be shared. The pool outlives the kernel.
+// The kernel chosen for a node, and its threads: the device's, or only the caller for short nodes.
+// The pool outlives the kernel.
 struct Choice {
   std::unique_ptr<Kernel> kernel;
   KernelInfo info;
@@ -60,15 +59,15 @@ class Tuner {
   Tuner(const CpuOptions& options, std::filesystem::path file);  // empty path: no file
 
   const CpuOptions& options() const { return options_; }
-  // The kernels of a network are chosen next. A run of it touches `touched` bytes: weights and what
-  // nodes write.
+  // Begins choosing the kernels of a network, whose runs touch `touched` bytes: weights and outputs
+  // of nodes.
   void begin(int64_t touched);
   // Never fails: the reference kernel fits every node.
   Choice choose(const KernelSpec& spec);
-  // Whether a race since begin() was not won by the kernel and the threads of the best estimate.
+  // Whether a race since begin() was lost by the kernel and threads of the best estimate.
   bool has_surprises() const { return !surprises_.empty(); }
-  // The network is faster with what the estimates say: these races are forgotten, and held again
-  // when the next network needs them.
+  // The network is faster with the estimates' choices: forgets these races, which are run again for
+  // the next network that needs them.
   void doubt();
 
   // Writes new timings to the file. Errors are ignored: the next process will measure again.
@@ -86,8 +85,7 @@ class Tuner {
     std::string costs;                       // as a part of a key: about how many times the least
   };
 
-  // The outcome of a race. Others of a network of the same size would choose the same, if it is
-  // believed.
+  // The outcome of a race. If it is believed, it holds for any network of the same size.
   struct Known {
     KernelInfo info;
     bool believed = false;

@@ -4,10 +4,10 @@
 //   d(b)      = mean over c of sum over k of (h_k - h'_k)^2 / (h_k + h'_k)
 //   changed   = d(b) >= most, or age(b) > ttl
 //
-// A histogram does not know where a pixel is: what moves inside a block is missed, unless means
-// over parts of the block are compared, too. And h' is the histogram of the last image, so that
-// slow changes pass until their time is over, unless it is that of the image from which the block
-// was last taken. Both remedies are options; differences (delta_device.h) need neither.
+// A histogram misses motion inside a block, unless means over parts of the block are compared, too.
+// If h' is the histogram of the last image, slow changes pass until the ttl; it can be that of the
+// image from which the block was last taken instead. Both remedies are options; differences
+// (delta_device.h) need neither.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace shoal::delta {
 
 // Bins of histograms, by vectors.
 
-// Bins of one width, from `low` on. What lies outside is in the first or in the last one.
+// Bins of equal width, from `low` on. Values outside go to the first or the last bin.
 struct Bins {
   float low = 0, scale = 1;  // the inverse of the width
   int64_t count = 1;         // at most 256
@@ -32,7 +32,7 @@ struct Bins {
 // The bin of each element; a NaN falls into the first. REQUIRES: both have the same size.
 void bins_of(std::span<const float> elements, const Bins& bins, std::span<uint8_t> to);
 
-// Adds how many of `from` are in each bin. REQUIRES: all are below counts.size().
+// Adds the number of elements of `from` in each bin. REQUIRES: all are below counts.size().
 void count_bins(std::span<const uint8_t> from, std::span<uint32_t> counts);
 
 // Of the blocks of images of one shape. A value.
@@ -41,8 +41,8 @@ class BlockHistograms {
   // REQUIRES: 1 <= bins <= 256, and side > 0.
   explicit BlockHistograms(const HistogramOptions& options);
 
-  // The blocks of an image that are to be taken, f32 [n, c, h, w], and takes them. All of the first
-  // one, and of one of another shape.
+  // Takes the changed blocks of an image, f32 [n, c, h, w], and returns them: all blocks for the
+  // first image, and for one of another shape.
   TileMask update(const Tensor& image, double now_ms);
 
  private:
@@ -61,8 +61,8 @@ class BlockHistograms {
   Shape shape_;
   float low_ = 0, high_ = 1;  // range of the bins
   std::vector<Block> blocks_;
-  // Of the image that is looked at: the bin of each element, those of a block, how many there are
-  // of each, and the block itself. Kept for their memory.
+  // Buffers for the current image: the bin of each element, those of a block, their counts, and the
+  // block itself.
   std::vector<uint8_t> bins_, in_block_;
   std::vector<uint32_t> counts_;
   Block now_;
@@ -71,8 +71,8 @@ class BlockHistograms {
 // The grid of an image of this shape with `side` blocks along each side.
 Grid blocks_of(const Shape& shape, int64_t side);
 
-// d of the head of this file, or where it is more than enough, something else that is. REQUIRES:
-// both have [channel][bin], and bins > 0.
+// d as defined at the top, or a value of at least `enough` if d is. REQUIRES: both have
+// [channel][bin], and bins > 0.
 double distance(const std::vector<float>& a, const std::vector<float>& b, int64_t bins,
                 double enough = std::numeric_limits<double>::infinity());
 

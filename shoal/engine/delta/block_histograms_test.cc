@@ -21,7 +21,7 @@ Tensor grey_image(Rng& rng) {
 }
 const HistogramOptions kGrey = {.low = 0, .high = 256};
 
-// DM-6 of docs/references.md: so many pixels of a block of 784, from one bin to another that is
+// DM-6 of docs/references.md: this many pixels of a block of 784, from one bin to another that is
 // empty.
 TEST(BlockHistograms, MeasureWhatDeepMonDoes) {
   const auto measured = [](int pixels) {

@@ -100,7 +100,7 @@ Range positions_in(const Region& region, size_t axis) {
   return {region.begin[axis], region.end[axis]};
 }
 
-// The regions that a row or column of the output reads. Nothing if the node cannot be split there.
+// The regions that a row or column of the output reads. nullopt if the node cannot be split there.
 std::optional<std::vector<Region>> regions_of(const Node& node, std::span<const Operand> operands,
                                               const Shape& shape, size_t axis, int64_t position) {
   if (node.op->split == nullptr || shape.count() == 0) return std::nullopt;

@@ -1,8 +1,8 @@
 // Changes: where a plane has changed, as one rectangle of pixels in each of its tiles.
 //
 // A mask of tiles alone grows by a whole tile with each 3x3 convolution, which reads one pixel
-// beyond: of ResNet-18 whose image changed in its lower half, it leaves 93 % to compute where 74 %
-// depend on that half. A rectangle in each tile grows by that pixel.
+// beyond: if the lower half of ResNet-18's image changed, it computes 93 % where 74 % depend on
+// that half. A rectangle in each tile grows by that pixel.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@ namespace shoal::delta {
 // TileMask: which tiles of a plane have changed.
 //
 // The plane of a value is its axes 2 and 3: rows and columns of [n, c, h, w] and of the blocked
-// layout [n, c / b, h, w, b]. A value of fewer axes is one pixel, which changes as a whole.
+// layout [n, c / b, h, w, b]. A value of fewer axes is one pixel.
 
-// A plane that is cut into tiles; those at its end may be smaller.
+// A plane cut into tiles; those at its end may be smaller.
 struct Grid {
   int64_t height = 1, width = 1;            // pixels
   int64_t tile_height = 1, tile_width = 1;  // pixels
@@ -31,7 +31,6 @@ struct Grid {
   int64_t rows() const { return (height + tile_height - 1) / tile_height; }
   int64_t columns() const { return (width + tile_width - 1) / tile_width; }
   int64_t pixels() const { return height * width; }
-  // The pixels of a tile.
   cpu::Rectangle tile(int64_t row, int64_t column) const;
 
   friend bool operator==(const Grid&, const Grid&) = default;
@@ -59,7 +58,7 @@ class TileMask {
   double share() const {
     return static_cast<double>(pixels()) / static_cast<double>(grid_.pixels());
   }
-  // All tiles that are set, in as few disjoint rectangles as a scan by rows finds.
+  // All set tiles, as the disjoint rectangles that a scan by rows finds.
   std::vector<cpu::Rectangle> rectangles() const;
 
  private:
@@ -74,10 +73,9 @@ class TileMask {
 // Reach: which pixels of a node's output read a pixel of its inputs, as the operator's record says
 // (Operator::split). What has changed in an output follows from what has changed in the inputs:
 //   changed(pixel) = OR over all inputs, and over the pixels of each that it reads
-// This is DeepMon's rule [Huynh 2017]; padding never changes. Pixels read rows and columns
-// independently of each other, so that both are looked up by themselves.
-// Of one input: a pixel in row r and column c of it is read by rows[r] x columns[c] of the output
-// at most. Both are empty for an input that never changes.
+// This is DeepMon's rule [Huynh 2017]; padding never changes. Rows and columns are independent, so
+// each has its own table. Of one input: a pixel in row r and column c of it is read by rows[r] x
+// columns[c] of the output at most. Both are empty for an input that never changes.
 struct Reach {
   std::vector<ops::Range> rows, columns;
 };
@@ -96,7 +94,7 @@ class Changes {
   // REQUIRES: `box` lies in the tile.
   void set(int64_t row, int64_t column, const cpu::Rectangle& box);
   void fill(bool on);
-  // Adds these pixels, wherever they are.
+  // Adds these pixels, in any tiles.
   void add(const cpu::Rectangle& pixels);
   // Adds the tiles of a mask of the same grid.
   void add(const TileMask& mask);
@@ -108,10 +106,10 @@ class Changes {
   bool any() const;
   int64_t pixels() const;
 
-  // All of it and nothing else, in few disjoint rectangles.
+  // Exactly the changed pixels, in few disjoint rectangles.
   std::vector<cpu::Rectangle> rectangles() const { return cover(0); }
-  // All of it. Rectangles of neighbouring tiles become one where that adds no more than this share
-  // of them.
+  // All changed pixels. Rectangles of neighbouring tiles are joined if that adds at most this share
+  // of pixels.
   std::vector<cpu::Rectangle> cover(double most_added) const;
 
  private:
@@ -140,7 +138,6 @@ void for_each_tile(const Grid& grid, const cpu::Rectangle& pixels, const F& f) {
   }
 }
 
-// The pixels of all rectangles together.
 int64_t pixels_of(std::span<const cpu::Rectangle> rectangles);
 
 // Adds to `output` the pixels that read one of these of an input.
@@ -153,7 +150,7 @@ void spread(std::span<const cpu::Rectangle> input, const Reach& reach, Changes& 
 // that are not floats differ if their bytes do. REQUIRES: both have the same type.
 bool differs(const Tensor& a, const Tensor& b, const cpu::Rectangle& where, float most);
 
-// The smallest rectangle of these pixels outside of which nothing differs; empty: nothing does.
+// The bounding box of the differing pixels; empty if none differ.
 cpu::Rectangle difference(const Tensor& a, const Tensor& b, const cpu::Rectangle& where,
                           float most);
 

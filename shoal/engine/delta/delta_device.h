@@ -6,23 +6,21 @@
 //   std::printf("%.2f of the MACs\n", device.statistics().macs_share());
 //
 // Every value of the network is kept from run to run. Where pixels of an input differ from what was
-// kept, they are replaced, and the pixels of later values that read them are computed again. All
-// that is computed is computed from kept values in full, not as a difference that is added:
-// rounding errors do not accumulate, and with a threshold of 0 the answer is that of the device
-// below.
+// kept, they are replaced, and the pixels of later values that read them are computed again. They
+// are computed in full from kept values, not as differences, so rounding errors do not accumulate,
+// and with a threshold of 0 the answer is that of the wrapped device.
 //
 // With a threshold e > 0, pixels are replaced only if an element of them differs by more than e * s
 // from what was kept, or one to both sides of them does in the same tile, s being the root mean
-// square of its value when the network first ran (DeltaCNN, arXiv 2203.03996). What is compared is
-// the value that later layers have seen, never the last frame: slow changes add up until they are
-// taken, so each value stays within e * s of what its inputs give, however long the stream is.
-// Inputs are held to a fifth of that: what a network is not shown, no layer can make up for, while
-// layers bear coarse steps (of 200 frames of vtest.avi, yolov8n changes 3.3 % of its answers at 0.4
-// for both, in 0.37 of the multiply-accumulates, and 2.2 % at 0.1 and 0.5, in 0.34).
+// square of its value when the network first ran (DeltaCNN, arXiv 2203.03996). The comparison is
+// with the value that later layers have seen, never with the last frame: slow changes add up until
+// they are taken, so each value stays within e * s of what its inputs give, however long the stream
+// is. Inputs have a fifth of that threshold: no layer can make up for a missed change of the input,
+// while layers tolerate coarse steps (of 200 frames of vtest.avi, yolov8n changes 3.3 % of its
+// answers at 0.4 for both, in 0.37 of the multiply-accumulates, and 2.2 % at 0.1 and 0.5, in 0.34).
 //
-// Where so much changes that tiles cost more than they save, whole frames are computed. A scene cut
-// is such a frame. Another size of input, or another model, is another executable, with nothing
-// kept.
+// If tiles would cost more than they save, for example after a scene cut, the whole frame is
+// computed. Another size of input, or another model, is another executable, with nothing kept.
 #pragma once
 
 #include <cstddef>
@@ -39,13 +37,13 @@
 
 namespace shoal {
 
-// DeepMon's criterion for inputs, in place of differences (engine/delta/block_histograms.h). A
+// DeepMon's criterion for inputs, instead of differences (engine/delta/block_histograms.h). A
 // value.
 struct HistogramOptions {
   int64_t side = 8;             // blocks along each side of the image
   int64_t bins = 16;            // of a histogram, 256 at most
-  float low = 0, high = 0;      // range of the bins; none: that of the first image
-  double most = 0.005;          // distance of histograms from which on a block has changed
+  float low = 0, high = 0;      // range of the bins; empty: that of the first image
+  double most = 0.005;          // distance of histograms at which a block has changed
   double ttl_ms = 0;            // a block is taken again when it is older; 0: never
   bool since_taken = false;     // compares with the image that a block was taken from, not the last
   bool compares_means = false;  // of 4 x 4 parts of each block, too
@@ -66,18 +64,18 @@ struct DeltaOptions {
   std::function<double()> now_ms = {};
 };
 
-// What "auto" means: see docs/measurements/library.md for what it changes.
+// The threshold "auto"; docs/measurements/library.md has its effect.
 inline constexpr float kAutoDelta = 0.25F;
-// The threshold that a person asked for: "off" is none, "auto" the one above, or a number from 0
-// on. Fails with kInvalidArgument.
+// Parses a threshold: "off" is none, "auto" the one above, or a number from 0 on. Fails with
+// kInvalidArgument.
 Result<std::optional<float>> parse_delta(std::string_view text);
 
-// Counts since the device was made.
+// Counters since construction.
 struct DeltaStatistics {
   size_t runs = 0;
   size_t whole_runs = 0;               // in which everything was computed
-  double macs = 0, macs_of_whole = 0;  // computed, and what whole runs would have
-  double kept = 0, compared = 0;       // pixels that were computed and found to be close enough
+  double macs = 0, macs_of_whole = 0;  // computed, and those of whole runs
+  double kept = 0, compared = 0;       // pixels found close enough after computing them
 
   // Share of the multiply-accumulates that was computed; 1 before the first run.
   double macs_share() const { return macs_of_whole > 0 ? macs / macs_of_whole : 1; }
@@ -85,11 +83,11 @@ struct DeltaStatistics {
 
 struct DeltaCounters;
 
-// Executables of a CPU keep values, and one run of each is in progress at a time; those of other
-// devices are passed on as they are. Thread-safe. Outlives what it compiled.
+// Executables of a CPU keep values and run once at a time; those of other devices are passed
+// through. Thread-safe. Outlives what it compiled.
 class DeltaDevice final : public Device {
  public:
-  // Takes over the device that computes.
+  // Takes ownership of the device that computes.
   explicit DeltaDevice(std::unique_ptr<Device> device, const DeltaOptions& options = {});
   ~DeltaDevice() override;
 

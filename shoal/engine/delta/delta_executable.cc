@@ -1,13 +1,13 @@
 // A run compares its inputs with those kept and goes through the nodes in order. A node none of
-// whose inputs changed is skipped. Of a node whose kernel can compute rectangles, those are
-// computed that cover the pixels that read a changed one (changes.h, changes.h); other kernels
-// compute their whole output, which is right as well: all that they read is kept.
+// whose inputs changed is skipped. A node whose kernel can compute rectangles computes those that
+// cover the pixels that read a changed one (changes.h); other kernels compute their whole output,
+// which is right as well, because all inputs are kept.
 //
-// With a threshold, what is computed goes to other memory, and only what differs by more goes from
-// there to the values kept: what later nodes do not hear of must not change.
+// With a threshold, results go to other memory, and only pixels that differ by more are copied to
+// the kept values: later nodes see every change of these.
 //
-// In granules of Winograd's transforms all pixels are rounded anew when one changes. Where every
-// bit is to be that of a whole run, all of a granule has changed.
+// In granules of Winograd's transforms all pixels are rounded anew when one changes. If results
+// must equal a whole run bit by bit, the whole granule counts as changed.
 #include "shoal/engine/delta/delta_executable.h"
 
 #include <algorithm>
@@ -165,15 +165,15 @@ Status DeltaExecutable::run_locked(std::span<const Tensor> inputs, std::span<Ten
 }
 
 bool DeltaExecutable::is_next_whole(std::span<const Tensor> inputs) {
-  if (policy_.is_waiting()) {  // nobody looks, and nobody knows what changes meanwhile
+  if (policy_.is_waiting()) {  // inputs are not inspected, so changes are unknown
     for (const ValueId id : graph().inputs()) value(id).changed.fill(true);
     return policy_.is_whole(1);
   }
   const double changed = compare(inputs), before = std::exchange(last_changed_, changed);
   if (!options_.histograms) return policy_.is_whole(changed);
-  // Blocks may all expire at once where nothing moves: that is no reason to keep none of them.
+  // All blocks may expire at once without motion, which is no reason to compute whole frames.
   const bool whole = policy_.is_whole(std::min(changed, before));
-  if (whole) policy_.wait();  // where all moves, every second look at it suffices
+  if (whole) policy_.wait();  // if everything moves, checking every second frame suffices
   return whole;
 }
 

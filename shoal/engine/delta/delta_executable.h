@@ -1,5 +1,5 @@
-// DeltaExecutable: see delta_device.h. It runs the steps of a CPU executable on values that it
-// keeps, and lets that executable compute whole frames in its arena.
+// DeltaExecutable: runs the steps of a CPU executable on kept values (delta_device.h), and whole
+// frames by that executable in its arena.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace shoal {
 
-// What the executables of a device count together.
+// Counters shared by the executables of a device.
 struct DeltaCounters {
   mutable std::mutex mutex;
   DeltaStatistics statistics;
@@ -48,14 +48,12 @@ class DeltaExecutable final : public Executable {
   std::span<const double> computed() const { return computed_; }
 
  private:
-  // What is known of a value.
   struct Value {
     Tensor kept;                               // undefined: not allocated yet, or no such value
     Changes changed;                           // in this run
     std::vector<cpu::Rectangle> changed_in{};  // the same, as later nodes read it
     float most = 0;                            // difference that does not count
   };
-  // What is known of a node.
   struct Layer {
     std::vector<Reach> reach;                      // by input
     const cpu::RectangleKernel* kernel = nullptr;  // null: computes all of its output or nothing
@@ -64,7 +62,6 @@ class DeltaExecutable final : public Executable {
     bool is_checked = false;  // pixels that hardly changed keep their old elements
     Checking checking = {};
   };
-  // What a run did.
   struct Work {
     double macs = 0, kept = 0, compared = 0;
   };
@@ -74,13 +71,12 @@ class DeltaExecutable final : public Executable {
   Status allocate();
 
   bool uses_histograms(ValueId input) const;
-  // Whether to compute a frame whole. Looks at it unless that is clear.
+  // Whether to compute a frame whole. Inspects the frame only if needed.
   bool is_next_whole(std::span<const Tensor> inputs);
   // Finds the tiles of inputs that changed since the last run, and returns the share of them.
   double compare(std::span<const Tensor> inputs);
   static void find_tiles(const Tensor& input, const Tensor& old, Value& x);
-  // Finds the pixels of inputs that differ from those kept, which whole runs have left as they
-  // were.
+  // Finds the pixels of inputs that differ from those kept; whole runs do not change kept values.
   void find_changes(std::span<const Tensor> inputs);
   Status run_locked(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                     const RunOptions& options);
@@ -91,7 +87,7 @@ class DeltaExecutable final : public Executable {
                            const RunOptions& options);
   bool spread_changes(const Node& node, const Layer& layer);
   void run_node(size_t index, Work& work);
-  // Returns the share of what was computed that stays as it was.
+  // Returns the share of the computed pixels that did not change.
   double take_changed_pixels(const Tensor& fresh, std::span<const cpu::Rectangle> computed,
                              Value& y, Work& work);
   void set_thresholds();
@@ -107,7 +103,7 @@ class DeltaExecutable final : public Executable {
   std::vector<Layer> layers_;                // one per node
   std::vector<double> computed_;             // see computed()
   std::vector<BlockHistograms> histograms_;  // one per input, if they are used
-  std::optional<KeptValues> kept_;           // none: nothing was run yet
+  std::optional<KeptValues> kept_;           // nullopt before the first run
   cpu::Bytes fresh_;                         // a value that is computed to be compared
   std::vector<Tensor> last_;                 // inputs of the last run, if the next is compared
   bool was_whole_ = false;                   // the last run was

@@ -1,4 +1,4 @@
-// Random numbers for the tests of this room.
+// Random numbers for these tests.
 #pragma once
 
 #include <cstdint>

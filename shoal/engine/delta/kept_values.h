@@ -1,5 +1,5 @@
-// KeptValues: the values of a network on a CPU in memory that outlives a run, so that nodes can be
-// run one by one, on what is there.
+// KeptValues: the values of a network on a CPU, kept between runs, so that nodes can be run one by
+// one.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace shoal::delta {
 
-// Elements are not cleared, but for those of constants, which are there.
+// Elements are unspecified, except those of constants.
 class KeptValues {
  public:
   Tensor& at(ValueId id) { return values_[static_cast<size_t>(id)]; }
 
-  // Takes the elements of an input from there, or writes those of another value there, from now on.
+  // Binds a value to this tensor's memory: inputs are read from it, other values written to it.
   // REQUIRES: the tensor has the value's type and outlives the steps that use it.
   void bind(ValueId id, const Tensor& tensor);
 

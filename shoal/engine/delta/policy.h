@@ -1,5 +1,5 @@
-// Policy: whether a frame is computed whole or by tiles, and what is compared then. Whole frames
-// leave the kept values as they are: they still fit the inputs that were kept with them.
+// Policy: decides whether a frame is computed whole or by tiles, and what is compared then. Whole
+// frames do not change kept values, which still fit the inputs kept with them.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +11,23 @@ class Policy {
  public:
   Policy(double most_changed, bool adapts) : most_changed_(most_changed), adapts_(adapts) {}
 
-  // Whether to compute the next frame whole, of whose inputs this share changed.
+  // Whether to compute the next frame whole, given the share of its inputs that changed.
   bool is_whole(double changed);
-  // Whether it will be whole however little changed.
+  // Whether it will be whole whatever changed.
   bool is_waiting() const { return wait_ > 0; }
-  // Lets the next frame be whole in any case.
+  // Forces the next frame to be whole.
   void wait() { wait_ = std::max<size_t>(wait_, 1); }
-  // A frame was computed whole, or by tiles with this share of all multiply-accumulates, and took
-  // so long.
+  // Records the time of a frame computed whole, or by tiles with this share of all
+  // multiply-accumulates.
   void computed_whole(double ms);
   void computed_tiles(double share, double ms);
 
  private:
   // Tiles take longer than whole rows: from this share on, nothing is saved. Networks of many small
-  // layers lose earlier, which only a clock tells.
+  // layers lose earlier, so times are measured, too.
   static constexpr double kMostShare = 0.85;
   static constexpr size_t kLosses = 3;  // in a row, after which tiles are given up
-  // They are tried again after this number of whole frames; each time that they lose, after twice
-  // as many.
+  // They are tried again after this many whole frames, which doubles each time that they lose.
   static constexpr size_t kLeastWait = 8, kMostWait = 128;
 
   const double most_changed_;
@@ -41,18 +40,18 @@ class Policy {
   bool is_settled_ = false;  // the last frame was computed by tiles
 };
 
-// Checking: whether what a layer computes is worth comparing with what was kept. Comparing takes as
-// long as a cheap layer; where nearly all has changed anyway, nothing is gained by it.
+// Checking: decides whether to compare a layer's output with the kept one. Comparing costs as much
+// as a cheap layer and gains nothing if nearly everything has changed.
 class Checking {
  public:
   // Whether to compare in the next run.
   bool next();
-  // This share of what was compared was close to what was kept.
+  // Records the share of compared pixels that were close to the kept ones.
   void compared(double kept);
 
  private:
   static constexpr double kLeastKept = 0.125;
-  // Runs without comparing; each time that it was in vain, twice as many.
+  // Runs without comparing, which doubles after each comparison in vain.
   static constexpr size_t kLeastWait = 4, kMostWait = 64;
 
   size_t wait_ = 0, backoff_ = kLeastWait;

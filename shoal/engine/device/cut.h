@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// Nodes that one device computes in one run, and what they exchange with the rest of the graph.
+// Nodes that one device computes in one run, and the values they exchange.
 struct GraphPart {
   size_t side = 0;             // which of the two devices
   std::vector<size_t> nodes;   // in the graph's order
@@ -27,7 +27,7 @@ struct GraphPart {
 // better start is taken.
 std::vector<GraphPart> cut_graph(const Graph& graph, const std::vector<size_t>& sides);
 
-// The part as a graph of its own: inputs are part.reads, outputs are part.gives.
+// The part as a separate graph: inputs are part.reads, outputs are part.gives.
 Result<Graph> graph_of_part(const Graph& graph, const GraphPart& part);
 
 }  // namespace shoal

@@ -14,7 +14,7 @@ namespace {
 using Values = std::span<const DeviceValue>;
 using Outputs = std::span<DeviceValue>;
 
-// A blocking run on a thread of its own. Two sources may stop it: the caller's token, which is
+// A blocking run on a separate thread. Two sources may stop it: the caller's token, which is
 // forwarded, and cancel(). Members are initialised in order, and the thread is the last: it uses
 // all others.
 class ThreadRun final : public Run {

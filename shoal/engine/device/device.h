@@ -7,9 +7,9 @@
 //   SHOAL_TRY(executable->run(inputs, outputs, {.deadline = soon}));
 //
 // To add a device, implement Device::info() and compile(), and of Executable run(), graph(),
-// memory() and kernel_of(). Everything else has a default that suits a device which computes on
-// the caller's thread in host memory. A device with queues and memory of its own derives its
-// executables from AsyncExecutable and overrides upload().
+// memory() and kernel_of(). The defaults of the rest suit a device that computes on the caller's
+// thread in host memory. A device with queues and its own memory derives its executables from
+// AsyncExecutable and overrides upload().
 #pragma once
 
 #include <chrono>
@@ -27,11 +27,11 @@
 
 namespace shoal {
 
-// The time by which something has to be done.
+// A point in time by which an operation has to end.
 using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr Deadline kNoDeadline = Deadline::max();
 
-// The properties of a device that do not change while it exists.
+// The constant properties of a device.
 struct DeviceInfo {
   std::string name;          // "cpu", "reference", "cluster(5)"
   int threads = 1;           // that one run may use
@@ -39,8 +39,7 @@ struct DeviceInfo {
   // Values are in host memory: upload() and DeviceValue::to_host() copy nothing.
   bool unified_memory = true;
   int64_t alignment = 64;  // of values in the device's memory, in bytes
-  // Runs of one Executable that make progress at the same time. More may be started; they wait.
-  // 0: as many as there are callers.
+  // Runs of one Executable that make progress at the same time; further runs wait. 0: no limit.
   int max_in_flight = 0;
   bool traces = true;  // RunOptions::trace is filled; otherwise it stays empty
 };
@@ -62,7 +61,7 @@ struct RunOptions {
   // Gets one event per node. Must outlive the run. Null: nothing is recorded.
   Trace* trace = nullptr;
 
-  // kCancelled or kDeadline if the run has to end now, otherwise OK. Blocking devices ask this
+  // kCancelled or kDeadline if the run has to end now, otherwise OK. Blocking devices call this
   // between nodes.
   Status interrupted() const;
 };
@@ -77,20 +76,20 @@ class DeviceMemory {
   virtual Status copy_to(Tensor& tensor) const = 0;
 };
 
-// A tensor where a device has it: a type and a place. Copies share the place. Like a Tensor, it
-// may be read by several threads at once, but not while a run writes to it.
+// A tensor in a device's memory: a type and a place. Copies share the place. Like a Tensor, it may
+// be read by several threads at once, but not while a run writes to it.
 class DeviceValue {
  public:
   DeviceValue() = default;     // no value: an optional input that was left out
-  DeviceValue(Tensor tensor);  // in host memory, which every device takes
-  // In a device's memory. REQUIRES: memory is not null and has room for the type.
+  DeviceValue(Tensor tensor);  // in host memory, which every device accepts
+  // In a device's memory. REQUIRES: memory is not null and large enough for the type.
   DeviceValue(TensorType type, std::shared_ptr<DeviceMemory> memory);
 
-  // Whether there is a value; and what it is. REQUIRES, for type(): there is one.
+  // Whether there is a value; and its type. REQUIRES, for type(): defined().
   bool defined() const { return host_.defined() || memory_ != nullptr; }
   const TensorType& type() const { return memory_ != nullptr ? type_ : host_.type(); }
 
-  // Exactly one of these says where a defined value is; the other is null.
+  // Exactly one of these is not null for a defined value.
   const Tensor* host() const { return host_.defined() ? &host_ : nullptr; }
   DeviceMemory* memory() const { return memory_.get(); }
 
@@ -103,14 +102,14 @@ class DeviceValue {
   std::shared_ptr<DeviceMemory> memory_;
 };
 
-// A run that was started. May be waited for and cancelled by any thread. Destroying it cancels it
-// and waits until the device no longer touches inputs and outputs.
+// A run in progress. Any thread may wait for it or cancel it. The destructor cancels it and waits
+// until the device no longer touches inputs and outputs.
 class Run {
  public:
   virtual ~Run() = default;
 
-  // Waits for the end of the run and says how it ended. Returns kDeadline if it has not ended by
-  // `deadline`; it goes on then, and done() is false.
+  // Waits for the end of the run and returns its status, or kDeadline if it has not ended by
+  // `deadline`; the run then continues, and done() is false.
   virtual Status wait(Deadline deadline) = 0;
   Status wait() { return wait(kNoDeadline); }
   virtual bool done() const = 0;
@@ -119,30 +118,30 @@ class Run {
   virtual void cancel() = 0;
 };
 
-// The bytes that the values of a graph need, weights apart. Inputs and outputs count: they are the
-// caller's, and there from the first node to the last.
+// The bytes that the values of a graph need, weights apart. Inputs and outputs count: they belong
+// to the caller and live from the first node to the last.
 struct MemoryUse {
   int64_t planned = 0;
-  int64_t lower_bound = 0;  // the largest live set: no plan can do with less
+  int64_t lower_bound = 0;  // the largest live set: no plan needs less
 };
 
-// The time of a kernel where it was measured, and that of the runner-up.
+// The measured time of a kernel and that of the runner-up.
 struct KernelTiming {
   double microseconds = 0;
   std::string runner_up = {};  // "gemm"; "gemm:1" on other threads; empty: nothing was measured
   double runner_up_microseconds = 0;
 };
 
-// Which implementation runs a node.
+// The implementation of a node.
 struct KernelInfo {
   std::string name = {};     // "reference", "gemm", ...
   KernelTiming timing = {};  // if the device measured several
   int threads = 1;           // that a run of the node uses, at most
 };
 
-// A compiled graph: weights packed, shaders built, memory planned. Everything that can fail because
-// of the model has failed already; a run fails only if the hardware or a peer does, if memory runs
-// out (kExhausted), by its deadline or because it is cancelled.
+// A compiled graph: weights packed, shaders built, memory planned. Failures caused by the model
+// occur in compile(); a run fails only if the hardware or a peer does, if memory runs out
+// (kExhausted), at its deadline or when cancelled.
 //
 // Thread-safe: any number of runs may be in progress at once, and all share the weights.
 class Executable {
@@ -156,20 +155,19 @@ class Executable {
   virtual Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                      const RunOptions& options) = 0;
 
-  // The same with values that stay where they are, so that what one run computes need not leave
-  // the device before the next run reads it. REQUIRES: inputs are in host memory or were made by
-  // this executable's device.
+  // The same with values that stay on the device between runs. REQUIRES: inputs are in host memory
+  // or were made by this executable's device.
   virtual Status run_values(std::span<const DeviceValue> inputs, std::span<DeviceValue> outputs,
                             const RunOptions& options);
 
   // Begins a run and returns. REQUIRES: `outputs` and this executable outlive the Run. The default
-  // calls run_values() on a thread of its own.
+  // calls run_values() on a separate thread.
   virtual Result<std::unique_ptr<Run>> start(std::span<const DeviceValue> inputs,
                                              std::span<DeviceValue> outputs,
                                              const RunOptions& options);
 
-  // The graph as it is carried out; devices may change nodes, but not inputs and outputs. Valid as
-  // long as the executable.
+  // The graph as executed; devices may change nodes, but not inputs and outputs. Valid as long as
+  // the executable.
   virtual const Graph& graph() const = 0;
   virtual MemoryUse memory() const = 0;                        // of one run
   virtual const KernelInfo& kernel_of(size_t node) const = 0;  // of graph().nodes()
@@ -195,16 +193,16 @@ class Device {
   // The properties of the device. Valid as long as the device.
   virtual const DeviceInfo& info() const = 0;
 
-  // Whether compile() takes a graph with this node, which is one of `graph`'s. A device that does
-  // not know every operator is completed by another one: see hybrid.h. Default: all nodes.
+  // Whether compile() accepts this node of `graph`. hybrid.h completes a device that does not
+  // support every operator by another one. Default: all nodes.
   virtual bool supports(const Graph& graph, const Node& node) const;
 
-  // Compiles a graph, which need not outlive the result. Fails with kUnsupported where a node is
-  // not supported and with kExhausted where memory is short.
+  // Compiles a graph, which need not outlive the result. Fails with kUnsupported if a node is
+  // not supported and with kExhausted if memory is short.
   virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph) = 0;
 
   // The result of compile(graph)->memory(), where possible without compiling. Fails as compile()
-  // does, and with kUnsupported where the device cannot tell.
+  // does, and with kUnsupported if the device cannot tell.
   virtual Result<MemoryUse> memory_of(const Graph& graph);
 
   // The tensor in the device's memory, for run_values() and start(). The default copies nothing:

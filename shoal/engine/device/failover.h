@@ -1,5 +1,5 @@
-// A device that hands over to another one when it fails: its memory does not suffice, its driver
-// does not compile a program, or it is gone.
+// A device that hands over to another one when it fails: too little memory, a program that its
+// driver does not compile, or a lost device.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace shoal {
 
-// What `first` cannot compile is compiled by `second`. A run of `first` that fails is repeated on
-// `second`, and the runs after it go there at once. Failures by a deadline, by cancellation or of
-// the caller are not concerned, and values that only a lost device has are lost. Takes its
-// properties from `first`; outlives what it compiled.
+// Graphs that `first` cannot compile are compiled by `second`. A run that fails on `first` is
+// repeated on `second`, as are all later runs, except for failures by a deadline, by cancellation
+// or of the caller. Values in a lost device's memory are lost. Has the properties of `first`;
+// outlives what it compiled.
 std::unique_ptr<Device> make_failover_device(std::unique_ptr<Device> first,
                                              std::unique_ptr<Device> second);
 

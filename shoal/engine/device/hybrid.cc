@@ -1,7 +1,7 @@
 // A device made of two. The cut (cut.h) gives parts that alternate between the devices; each part
-// is compiled by its own device as a graph of its own. A run carries out the parts in order. Values
-// that cross are copied when the first part on the other side reads them, and stay on both sides
-// until the run ends.
+// is compiled by its device as a separate graph. A run executes the parts in order. Values that
+// cross are copied when the first part on the other side reads them, and stay on both sides until
+// the run ends.
 //
 // An executable is immutable after compile(): all that changes in a run is in `Live`, on the
 // caller's stack, so that any number of runs may be in progress at once.
@@ -163,7 +163,7 @@ class HybridExecutable final : public Executable {
   const Crossings& crossings() const { return crossings_; }
 
  private:
-  // Every value of the whole graph, on either device; undefined where it is not yet.
+  // Every value of the whole graph, on either device; undefined if it is not yet.
   using Live = std::vector<std::array<DeviceValue, 2>>;
 
   Status run_part(const CompiledPart& compiled, Live& live, std::span<const DeviceValue> outputs,
@@ -178,7 +178,7 @@ class HybridExecutable final : public Executable {
       }
       reads.push_back(value);
     }
-    for (ValueId id : part.gives) {  // into the caller's memory, where it gave some
+    for (ValueId id : part.gives) {  // into the caller's memory, if it gave some
       const auto at = std::ranges::find(whole_.outputs(), id) - whole_.outputs().begin();
       gives.push_back(at < std::ssize(outputs) ? outputs[static_cast<size_t>(at)] : DeviceValue());
     }
@@ -214,7 +214,7 @@ class HybridExecutable final : public Executable {
     }
   }
 
-  // An output that is a constant, an input or an output before is not: it needs memory of its own.
+  // An output that is a constant, an input or an output before is not: it needs separate memory.
   void find_own() {
     std::set<ValueId> known(whole_.inputs().begin(), whole_.inputs().end());
     for (ValueId id : whole_.outputs()) {

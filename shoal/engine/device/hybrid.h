@@ -15,19 +15,19 @@ namespace shoal {
 struct Crossings {
   int64_t values = 0;
   int64_t bytes = 0;
-  int64_t parts = 1;  // that the graph was cut into, each on one device
+  int64_t parts = 1;  // of the graph, each on one device
 };
 
 // The cut is by Device::supports(), into as few parts as a strict alternation of the two devices
 // allows (see cut.h). A graph that one device supports as a whole is compiled by that device alone.
-// compile() fails with kUnsupported and the node's name where neither supports a node.
+// compile() fails with kUnsupported and the node's name if neither supports a node.
 //
-// Executable::graph() is that of all parts, one after the other, as the devices carry them out. The
-// device is thread-safe as both of its devices are; it outlives what it compiled.
+// Executable::graph() has all parts, one after the other, as executed. Thread-safe if both devices
+// are; outlives what it compiled.
 std::unique_ptr<Device> make_hybrid_device(std::unique_ptr<Device> first,
                                            std::unique_ptr<Device> fallback);
 
-// The first of the two devices of a hybrid device, which lives as long; any other device itself.
+// The first device of a hybrid device, owned by it; any other device itself.
 Device& first_device(Device& device);
 
 // The crossings of an executable that a hybrid device compiled; none and one part for any other.

@@ -103,7 +103,7 @@ class FreeList {
   int64_t end_ = 0;
 };
 
-// The layout of an allocator that sees the requests as they come: O(n log n), and never refused.
+// The layout of an online allocator: O(n log n), always succeeds.
 MemoryLayout place_in_time(std::span<const Lifetime> lifetimes) {
   MemoryLayout layout{std::vector<int64_t>(lifetimes.size(), 0), 0};
   using Event = std::pair<int64_t, uint32_t>;
@@ -148,7 +148,7 @@ bool for_each_pair(std::span<const Lifetime> lifetimes, const Order& order, F f)
   return true;
 }
 
-// Nothing if there are more than kMaxPairs. Two passes, count and fill, make one array of all
+// nullopt if there are more than kMaxPairs. Two passes, count and fill, make one array of all
 // lists.
 std::optional<Conflicts> find_conflicts(std::span<const Lifetime> lifetimes) {
   const Order order = in_time(lifetimes);

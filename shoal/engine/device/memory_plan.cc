@@ -1,6 +1,6 @@
 // Lifetimes of values, in steps of the graph's order, and their places. Values that overwrite their
 // input in place form one buffer, whose lifetime is the union. Buffers that end in a graph output
-// lie in the caller's memory, all others in one arena (layout.cc).
+// lie in the caller's memory, all others in one arena (memory_layout.cc).
 #include "shoal/engine/device/memory_plan.h"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class Planner {
         buffers_.push_back({{bytes_of(id), step, step}, -1});
       }
       Buffer& b = buffers_[static_cast<size_t>(buffer)];
-      // A value that nobody reads still lives while its node runs.
+      // A value without readers still lives while its node runs.
       b.life.last = std::max(step, last_use_[index(id)]);
       b.output = output_[index(id)];
       buffer_of_[index(id)] = buffer;

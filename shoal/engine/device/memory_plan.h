@@ -1,4 +1,4 @@
-// Where the values of a graph lie in memory while it runs.
+// Memory plans: where the values of a graph lie while it runs.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ inline constexpr int64_t kHostAlignment = 64;  // a cache line, and the widest v
 // best; on very wide graphs only the one that takes n log n. REQUIRES: alignment > 0.
 MemoryLayout lay_out(std::span<const Lifetime> lifetimes, int64_t alignment = kHostAlignment);
 
-// The largest sum of bytes alive in one step: no layout can do with less.
+// The largest sum of bytes alive in one step, a lower bound of any layout.
 int64_t largest_live_set(std::span<const Lifetime> lifetimes);
 
-// Graph inputs and constants are memory of somebody else. So are graph outputs: they are computed
-// right where the caller wants them.
+// Graph inputs and constants are not in the arena, nor are graph outputs, which are computed in the
+// caller's memory.
 struct Place {
   enum class Kind : uint8_t { kElsewhere, kArena, kOutput };
   Kind kind = Kind::kElsewhere;
@@ -45,9 +45,9 @@ struct MemoryPlan {
   int64_t caller_bytes = 0;  // inputs and outputs, there from the first step to the last
 };
 
-// Nodes run in the graph's order, one after the other. Output 0 takes the place of input 0 where
-// the operator says `in_place`, both have the same number of bytes and nobody reads input 0 later.
-// Offsets are multiples of `alignment`, which is what DeviceInfo says of the device that runs it.
+// Nodes run in the graph's order, one after the other. Output 0 takes the place of input 0 if the
+// operator is `in_place`, both have the same number of bytes and no later node reads input 0.
+// Offsets are multiples of `alignment`, that of the device's DeviceInfo.
 MemoryPlan plan_memory(const Graph& graph, int64_t alignment = kHostAlignment);
 
 }  // namespace shoal

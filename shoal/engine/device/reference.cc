@@ -1,4 +1,4 @@
-// The reference device: no plan, no kernels. Every value has memory of its own, zeroed, so that a
+// The reference device: no plan, no kernels. Every value has separate memory, zeroed, so that a
 // reference function that misses an element gives the same wrong result each time.
 #include "shoal/engine/device/device.h"
 
@@ -54,8 +54,8 @@ class ReferenceExecutable : public Executable {
   }
 
  private:
-  // Gives the results to the caller, who owns them. A value that no node made, or that was given
-  // already, is cloned, so that outputs share memory with nothing.
+  // Gives the results to the caller. A value that no node made, or that was given already, is
+  // cloned, so that outputs share memory with nothing.
   void give(std::span<const Tensor> values, std::span<Tensor> outputs) const {
     std::vector<bool> is_free(values.size());
     for (const Node& node : graph_.nodes()) {

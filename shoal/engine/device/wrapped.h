@@ -1,4 +1,4 @@
-// Devices that do what another one does, and something besides: what they leave as it is.
+// Base classes for devices that add to another one.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,8 @@
 
 namespace shoal {
 
-// Runs of an executable of another device, which others may run, too. Values stay in host memory.
+// Forwards runs to an executable of another device, which others may run, too. Values stay in host
+// memory.
 class WrappedExecutable : public Executable {
  public:
   explicit WrappedExecutable(std::shared_ptr<Executable> inner) : inner_(std::move(inner)) {}
@@ -25,8 +26,8 @@ class WrappedExecutable : public Executable {
   const std::shared_ptr<Executable> inner_;
 };
 
-// A device over another one, which it owns or which outlives it. Who derives says what compile()
-// does.
+// A device over another one, which it owns or which outlives it. Derived classes implement
+// compile().
 class WrappedDevice : public Device {
  public:
   explicit WrappedDevice(Device& inner) : inner_(inner) {}
@@ -43,14 +44,14 @@ class WrappedDevice : public Device {
   Device& inner() { return inner_; }
 
  private:
-  const std::unique_ptr<Device> owned_;  // null: another one's
+  const std::unique_ptr<Device> owned_;  // null: not owned
   Device& inner_;
 };
 
-// A device that says when it is gone.
+// A device that reports when it is lost.
 
-// Calls `gone` with the failure where a run fails with kUnavailable: on the thread of the run, and
-// for each such run. `gone` must not wait for the run.
+// Calls `gone` with the failure of each run that fails with kUnavailable, on the thread of the run.
+// REQUIRES: `gone` does not wait for the run.
 std::unique_ptr<Device> make_watched_device(std::unique_ptr<Device> device,
                                             std::function<void(const Status& why)> gone);
 

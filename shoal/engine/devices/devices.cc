@@ -25,7 +25,7 @@ Made make_hybrid(std::string_view argument, const DeviceOptions& options) {
   return make_hybrid_device(std::move(first), std::move(fallback));
 }
 
-// The kinds of devices. The constructor registers those of this room: static initialisers would be
+// The kinds of devices. The constructor registers the engine's: static initialisers would be
 // dropped by the linker together with their object files.
 class Registry {
  public:

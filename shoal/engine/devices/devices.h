@@ -6,8 +6,8 @@
 //   cpu                     the CPU: engine/cpu/cpu.h
 //   reference               the reference functions, slow and plain: engine/device/device.h
 //   hybrid:FIRST+FALLBACK   two devices that share a graph: engine/device/hybrid.h
-// Rooms above this one register more (register_device), so that a program has the devices that it
-// links, and the engine alone needs none of them.
+// Higher parts register more (register_device), so that a program has the devices that it links,
+// and the engine depends on none of them.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@
 
 namespace shoal {
 
-// The options of all kinds of devices. Each kind reads those that concern it. A value.
+// The options of all kinds of devices; each kind reads its own. A value.
 struct DeviceOptions {
   CpuOptions cpu = {};
   // Of a cluster: see OpenClusterOptions in cluster/cluster.h.
@@ -39,26 +39,26 @@ struct DeviceOptions {
 struct DeviceKind {
   std::string name;     // without ':'
   std::string summary;  // one line for a user
-  // False where a name of this kind needs an argument, or more than this machine to work.
+  // False if names of this kind need an argument, or more than this machine.
   bool is_local = true;
   std::function<Result<std::unique_ptr<Device>>(std::string_view argument, const DeviceOptions&)>
       make;
 };
 
-// Makes the device of this name. Fails with kNotFound, and the kinds that there are, where nobody
-// registered the name's kind; otherwise as the kind does. Thread-safe.
+// Makes the device of this name. Fails with kNotFound and the list of kinds if the name's kind is
+// not registered; otherwise as the kind does. Thread-safe.
 Result<std::unique_ptr<Device>> make_device(std::string_view name,
                                             const DeviceOptions& options = {});
 
-// The kind of the device of this name, which need not be made. Fails as make_device() does where
-// there is none. Thread-safe.
+// The kind of the device of this name, without making it. Fails as make_device() does where there
+// is none. Thread-safe.
 Result<DeviceKind> find_device_kind(std::string_view name);
 
 // Adds a kind, or replaces the one of the same name. Thread-safe.
 void register_device(DeviceKind kind);
 
-// Of a kind that this program lacks: how a program can have it, which make_device() then says after
-// the kinds that there are. Thread-safe.
+// Registers a hint how to get a kind that this program lacks; make_device() appends it to the list
+// of kinds. Thread-safe.
 void explain_missing_device(std::string kind, std::string how);
 
 // All kinds, in the order of their names. Thread-safe.

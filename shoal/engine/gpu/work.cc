@@ -34,7 +34,7 @@ bool is_output(const Graph& graph, ValueId id) {
   return std::ranges::find(graph.outputs(), id) != graph.outputs().end();
 }
 
-// Whether f is true of all nodes that read a value, and nobody else does.
+// Whether f is true of all readers of a value, which is no output of the graph.
 template <class F>
 bool all_readers(const Graph& graph, ValueId id, const F& f) {
   if (is_output(graph, id)) return false;
@@ -63,7 +63,7 @@ const Node* mask_of(const Graph& graph, const Node& node) {
   return nullptr;
 }
 
-// The node that stands for a Cast(Equal), in a graph of its own.
+// The node that stands for a Cast(Equal), in a separate graph.
 bool has_work(const Graph& graph, const Node& mask, const Capabilities& device) {
   Graph alone;
   std::vector<ValueId> inputs;

@@ -1,9 +1,9 @@
-// Work: what a GPU has to do for a node, as kernels in source. One description serves every API:
-// bodies are written in the part of C that OpenCL C and GLSL share, and in a few macros
-// (OpenCL's are in source.cc). Shapes are numbers in the source, not arguments.
+// Work: the kernels of a node, as source. One description serves every API: bodies are written in
+// the part of C that OpenCL C and GLSL share, and in a few macros (OpenCL's are in source.cc).
+// Shapes are numbers in the source, not arguments.
 //
-// Values are floats, row-major, stored as f32 or as f16. Arithmetic is f32, but that products of
-// layers in half precision have factors of f16 where the device has units for that.
+// Values are floats, row-major, stored as f32 or as f16. Arithmetic is f32, except that products of
+// layers in half precision have f16 factors if the device has units for that.
 #pragma once
 
 #include <array>
@@ -28,34 +28,33 @@ enum class MatrixUnits : uint8_t {
   kNvidia,    // mma.sync in PTX, compute capability 8.0 and later
 };
 
-// What kernels may ask of a device.
 struct Capabilities {
   int64_t max_group_items = 1;  // work items of a group
-  // Memory that the items of a group share, in bytes. 0: none, or only a part of global memory, so
-  // that kernels do without (DeepMon's rule [Huynh 2017]).
+  // Memory that the items of a group share, in bytes. 0: none, or emulated in global memory, in
+  // which case kernels do not use it (DeepMon's rule [Huynh 2017]).
   int64_t local_bytes = 0;
 
   int64_t compute_units = 1;  // that work at the same time
 
-  // Memory beside its values that a node may use where that makes it faster.
+  // Extra memory that a node may use to be faster.
   int64_t room_bytes = 0;
 
   MatrixUnits matrix_units = MatrixUnits::kNone;
 
-  // What a group wrote before a fence and an atomic is seen by a group that comes to the atomic
-  // later, in the same launch. OpenCL 1.2 does not promise it.
+  // Writes of a group before a fence and an atomic are visible to groups that reach the atomic
+  // later in the same launch. OpenCL 1.2 does not guarantee it.
   bool groups_meet = false;
 
   bool stores_halves = true;  // elements of two bytes
 
   int64_t max_arguments = 64;  // of a kernel
-  // What a kernel may see of a buffer.
+  // The access of a kernel to a buffer.
   int64_t max_argument_bytes = std::numeric_limits<int64_t>::max();
 
   bool has_local_memory() const { return local_bytes > 0; }
 };
 
-// Capabilities::room_bytes of a device with so much memory and buffers of this size at most.
+// Capabilities::room_bytes for this much memory and this largest buffer.
 int64_t room_bytes(int64_t memory_bytes, int64_t largest_buffer);
 
 // The most elements of a value or of scratch memory: kernels count them in ints.
@@ -67,11 +66,10 @@ struct Argument {
   Kind kind = Kind::kInput;
   size_t index = 0;  // of the node's inputs or outputs, or of Work::tables
   std::string name;
-  // Of its elements. The maker says it of scratch memory; of the others, the plan does.
+  // Of its elements. Set by the maker for scratch memory, by the plan for others.
   Storage storage = Storage::kF32;
 };
 
-// An array of floats in local memory.
 struct LocalArray {
   std::string name;
   int64_t elements = 0;
@@ -88,22 +86,22 @@ struct Launch {
 
 struct Work {
   std::string kernel;  // the name for people: "tiles", "direct"
-  // In this order. None: output 0 has the elements of input 0, under another shape.
+  // In this order. Empty: output 0 has the elements of input 0, under another shape.
   std::vector<Launch> launches = {};
-  // Constants beside the node's own, of f32 or i32; made when they are needed.
+  // Additional constants, f32 or i32, made when needed.
   std::vector<std::function<Tensor()>> tables = {};
   int64_t scratch = 0;         // elements of f32, of a buffer that launches of this node share
   int64_t counters = 0;        // ints that are 0 before and after each launch
   bool tables_in_f32 = false;  // in half precision, too
 };
 
-// Nothing where a GPU leaves the node to another device: an operator or a type that it does not
-// have, an empty tensor, or one whose elements an int cannot count. REQUIRES: `node` is of `graph`.
+// nullopt if a GPU leaves the node to another device: unsupported operators or types, empty
+// tensors, and tensors whose elements an int cannot count. REQUIRES: `node` is of `graph`.
 //
-// Layers may be computed in half precision, if `in_half`; what has no weights is not concerned.
+// If `in_half`, layers with weights may be computed in half precision.
 //
-// There may be several ways to compute a node, the best by their costs first; nothing where there
-// are no more than `rank`.
+// There may be several ways to compute a node, ordered by cost; nullopt if there are at most
+// `rank`.
 std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device,
                             bool in_half = false, size_t rank = 0);
 
@@ -113,10 +111,11 @@ bool has_choices(const Operator* op);
 // Whether a node has weights to multiply with, so that its precision can be chosen.
 bool is_layer(const Operator* op);
 
-// A graph as GPUs compute it, which has floats only, and which nodes they take.
+// Lowers graphs to the form that GPUs compute, with floats only, and tells which nodes are
+// supported.
 
-// Equal of integers, as 0 and 1 in f32: the gradient of a loss asks so which class is the target.
-// An operator that only GPUs have.
+// Equal of integers, as 0 and 1 in f32: used by the gradient of a loss. An operator that only GPUs
+// have.
 extern const Operator equal_as_float;
 
 // Cast(Equal) of integers as one node, and chains of element-wise nodes.

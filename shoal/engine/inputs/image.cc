@@ -23,8 +23,8 @@ namespace shoal {
 namespace {
 
 // Whether an image of this size may be in a file of this number of bytes. A few bytes may claim
-// gigabytes of one colour, so that beyond 32 megapixels, which take 100 MB, the size of the file
-// counts: photographs have less than ten pixels a byte, drawings less than a hundred.
+// gigabytes of one colour, so beyond 32 megapixels (100 MB) the file must have a minimum size:
+// photographs have less than ten pixels per byte, drawings less than a hundred.
 bool is_plausible(size_t width, size_t height, size_t bytes) {
   constexpr size_t kMaxSide = 1 << 15, kAnyway = 1 << 25, kPixelsPerByte = 256;
   if (width > kMaxSide || height > kMaxSide) return false;
@@ -47,9 +47,9 @@ struct JpegError {
   std::longjmp(error->out, 1);
 }
 
-// Warnings would be printed to stderr by default. Most are about bytes that decoders agree to pass
-// over. But where the file ends before the image does, pixels are made up: bits are missing in the
-// middle of a scan, or other scans may have followed.
+// Warnings are printed to stderr by default. Most concern bytes that decoders skip. But if the file
+// ends early, pixels are made up: bits are missing in the middle of a scan, or later scans are
+// missing.
 void on_jpeg_message(j_common_ptr info, int) {
   auto* error = reinterpret_cast<JpegError*>(info->err);
   const auto* jpeg = reinterpret_cast<const jpeg_decompress_struct*>(info);

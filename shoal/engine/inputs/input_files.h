@@ -1,4 +1,4 @@
-// Files that are inputs of a model: images and .npy arrays.
+// Input files of a model: images and .npy arrays.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,13 @@
 
 namespace shoal {
 
-// The images and .npy files in a folder and its sub-folders, sorted, `limit` of them at most. Those
-// are spread over all, because neighbours are often of one kind. Fails with kNotFound if there is
-// none.
+// At most `limit` images and .npy files in a folder and its sub-folders, sorted, sampled evenly
+// because neighbours are often of one class. Fails with kNotFound if there is none.
 Result<std::vector<std::filesystem::path>> list_input_files(const std::filesystem::path& folder,
                                                             size_t limit);
 
-// A file as an input with these elements and dimensions takes it: an image by image_for_input, an
-// array as it is. u16 becomes bf16 where the input takes bf16, because .npy has no such type.
+// Reads a file for an input of this type and these dimensions: images by image_for_input, arrays
+// unchanged. u16 becomes bf16 if the input takes bf16, which .npy lacks.
 Result<Tensor> read_input_file(const std::filesystem::path& file, DType dtype,
                                std::span<const int64_t> dims, const Preprocess& how);
 

@@ -1,4 +1,4 @@
-// JPEG files, written.
+// Writes JPEG files.
 #pragma once
 
 #include <string>

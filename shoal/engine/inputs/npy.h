@@ -16,7 +16,7 @@ namespace shoal {
 Result<Tensor> read_npy(const std::filesystem::path& path);
 // The same for a file in memory.
 Result<Tensor> parse_npy(std::span<const std::byte> bytes);
-// Replaces the file. Fails where it cannot be written. REQUIRES: tensor.defined().
+// Replaces the file. Fails if it cannot be written. REQUIRES: tensor.defined().
 Status write_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 }  // namespace shoal

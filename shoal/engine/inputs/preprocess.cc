@@ -1,5 +1,5 @@
-// What is done to an image before a network sees it: see image.h. After resizing (resize.cc) and
-// cutting, y = (x / 255 - mean) / std for each channel.
+// Preprocessing of images. After resizing (resize.cc) and cutting, y = (x / 255 - mean) / std for
+// each channel.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Presets: settings of preprocessing that are kept under a name.
+// Presets: named settings of preprocessing.
 #pragma once
 
 #include <filesystem>
@@ -15,12 +15,12 @@ namespace shoal {
 std::string to_json(const Preprocess& how);
 Result<Preprocess> parse_preset(std::string_view json);
 
-// Presets as files of one folder, NAME.json. Names hold letters, digits, - and _ only, so that none
-// leads out of the folder: kInvalidArgument otherwise.
+// Presets as files of one folder, NAME.json. Names consist of letters, digits, - and _, so that
+// none leaves the folder: kInvalidArgument otherwise.
 
 // A preset of find_preset(), or one of the folder. kNotFound if there is none.
 Result<Preprocess> load_preset(const std::filesystem::path& folder, const std::string& name);
-// Makes the folder if it is not there.
+// Makes the folder if it does not exist.
 Status save_preset(const std::filesystem::path& folder, const std::string& name,
                    const Preprocess& how);
 

@@ -3,8 +3,8 @@
 //   SHOAL_ASSIGN(auto gpu, make_opencl_device({.index = 0}));
 //   auto device = make_hybrid_device(std::move(gpu), make_cpu_device());
 //
-// Weights and values stay in the device's memory. It computes float networks; nodes it does not
-// support are for a fallback (engine/device/hybrid.h).
+// Weights and values stay in the device's memory. The device computes float networks; a fallback
+// computes unsupported nodes (engine/device/hybrid.h).
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ using OpenClLocalMemory = GpuLocalMemory;
 
 // Units that multiply small matrices of f16, as NVIDIA's do since compute capability 8.0.
 enum class OpenClMatrixUnits : uint8_t {
-  kAuto,  // where the device has them
-  kOn,    // emulated where it does not: slow, for tests
+  kAuto,  // if the device has them
+  kOn,    // emulated if it does not: slow, for tests
   kOff,
 };
 
@@ -44,8 +44,8 @@ struct OpenClOptions {
   OpenClMatrixUnits matrix_units = OpenClMatrixUnits::kAuto;
   // Folder for compiled programs, so that the next start need not compile. Empty: none.
   std::filesystem::path programs = {};
-  // Measures the ways to compute each layer when it is compiled, and keeps what is fastest in that
-  // folder. Without, what was measured before is used, and otherwise an estimate.
+  // Measures the ways to compute each layer when it is compiled, and keeps the fastest in that
+  // folder. If false, earlier measurements are used, else an estimate.
   bool tune = false;
 };
 
@@ -57,20 +57,19 @@ struct OpenClDescription {
   int64_t memory_bytes = 0;
 };
 
-// All devices, in the order in which they are counted. Fails with kUnavailable where this machine
-// has no OpenCL.
+// All devices, by index. Fails with kUnavailable if this machine has no OpenCL.
 Result<std::vector<OpenClDescription>> opencl_devices();
 
-// A device alone. Fails with kUnavailable where there is none of that number, and with kUnsupported
-// where what the driver says of it makes no sense. Its executables may outlive it.
+// The device without a fallback. Fails with kUnavailable if there is none of that number, and with
+// kUnsupported if the driver reports inconsistent properties. Its executables may outlive it.
 Result<std::unique_ptr<Device>> make_opencl_device(const OpenClOptions& options = {});
 
-// The options that a name means, "opencl:0:fp16". Fails with kInvalidArgument.
+// Parses the options of a name such as "opencl:0:fp16". Fails with kInvalidArgument.
 Result<OpenClOptions> opencl_options(std::string_view name);
 
-// Lets make_device() know "opencl:N" and "opencl:N:fp16": a device with the CPU for what it does
-// not support. With ":or-cpu" the CPU goes on where the device fails (engine/device/failover.h).
-// Programs are kept in the user's cache folder.
+// Registers "opencl:N" and "opencl:N:fp16" with make_device(): a device with the CPU as fallback.
+// With ":or-cpu" the CPU takes over if the device fails (engine/device/failover.h). Programs are
+// kept in the user's cache folder.
 void register_opencl_device();
 
 }  // namespace shoal

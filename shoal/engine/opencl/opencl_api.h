@@ -16,21 +16,21 @@
 
 namespace shoal::opencl {
 
-// A table, so that tests can put failures in.
+// A table, so that tests can inject failures.
 struct Api {
 #define SHOAL_CL(name) decltype(&::name) name = nullptr;
 #include "shoal/engine/opencl/opencl_functions.inc"
 #undef SHOAL_CL
 };
 
-// kUnavailable where this machine has no OpenCL. Opened once.
+// kUnavailable if this machine has no OpenCL. Opened once.
 Result<std::shared_ptr<const Api>> open_api();
 
-// The failure of a call: kExhausted where memory ran out, kUnavailable where the device is gone,
-// kInternal otherwise. OK for CL_SUCCESS.
+// The status of a call: kExhausted if memory ran out, kUnavailable if the device is lost, kInternal
+// for other errors.
 Status status_of(cl_int error, std::string_view what);
 
-// Owners of OpenCL's objects, which are released through the table they came from.
+// Owners of OpenCL's objects, released through the table that made them.
 template <auto release>
 struct Releaser {
   Releaser() = default;

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Staging>> Staging::make(std::shared_ptr<const Api> api, c
 
 Staging::~Staging() {
   if (pinned_ == nullptr) return;
-  // Nobody is there to hear of failures.
+  // Failures cannot be reported here.
   static_cast<void>(
       api_->clEnqueueUnmapMemObject(queue_, buffer_.get(), pinned_, 0, nullptr, nullptr));
   static_cast<void>(api_->clFinish(queue_));
@@ -92,7 +92,7 @@ Result<T> number_of(const Api& api, cl_device_id device, cl_device_info name,
   return value;
 }
 
-// `get` is called with room for a text and gives its length, zero at the end included.
+// `get` is called with a buffer for a text and returns its length, including the final zero.
 template <class Get>
 std::string text_of(Get get) {
   size_t size = 0;

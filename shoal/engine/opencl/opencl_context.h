@@ -1,4 +1,4 @@
-// Context: a device of OpenCL that was opened, its queues, and what Shoal knows of it.
+// Context: an open OpenCL device, its queues and its properties.
 #pragma once
 
 #include <array>
@@ -30,17 +30,16 @@ struct Program {
 };
 
 struct Kernel {
-  std::shared_ptr<Program> program = {};  // null: the kernel is not known
+  std::shared_ptr<Program> program = {};  // null: unknown kernel
   std::string name = {};
 };
 
-// Staging: writes to a device's memory through memory that its driver has pinned, piece by piece:
-// the device fetches one piece while several threads copy the next. A driver does the same with
-// memory that is not pinned, but with one thread: an H200's gets 6 GB in a second.
-// Thread-safe. The context and the queue outlive it.
+// Staging: writes to a device's memory through pinned memory, piece by piece: the device fetches
+// one piece while several threads copy the next. Drivers copy unpinned memory with one thread: an
+// H200's reaches 6 GB/s. Thread-safe. The context and the queue outlive it.
 class Staging {
  public:
-  // Fails where the driver has no such memory.
+  // Fails if the driver has no pinned memory.
   static Result<std::unique_ptr<Staging>> make(std::shared_ptr<const Api> api, cl_context context,
                                                cl_command_queue queue, size_t piece_bytes);
   ~Staging();
@@ -63,7 +62,7 @@ class Staging {
   std::byte* pinned_ = nullptr;
   std::mutex mutex_;
   size_t next_ = 0;                           // of the pieces
-  std::array<EventHandle, kPieces> fetched_;  // empty: nobody waits for the piece
+  std::array<EventHandle, kPieces> fetched_;  // empty: the piece is free
 };
 
 struct Context {
@@ -84,7 +83,7 @@ struct Context {
   bool tunes = false;
   mutable gpu::SpareBuffers<BufferHandle> spare;
   mutable gpu::KnownKernels<Kernel> known;
-  std::unique_ptr<Staging> staging;  // null: large tensors are written as they are
+  std::unique_ptr<Staging> staging;  // null: large tensors are written directly
 
   gpu::PlanOptions plan_options() const {
     return {capabilities, description.name, precision, f32_layers, alignment, tuning_file(), tunes};
@@ -92,14 +91,14 @@ struct Context {
 
   // `what` names the buffer or the layer in failures.
   Result<BufferHandle> make_buffer(size_t bytes, std::string_view what) const;
-  // For a value that a caller may hold, and from it when nobody uses it any more.
+  // For values that a caller may hold; take_back() when they are no longer used.
   Result<BufferHandle> value_buffer(size_t bytes, std::string_view what) const;
   void take_back(size_t bytes, BufferHandle buffer) const { spare.keep(bytes, std::move(buffer)); }
-  // A buffer with the elements of a tensor, those of f32 stored as this says.
+  // A buffer with the elements of a tensor; f32 is stored as `storage`.
   Result<BufferHandle> make_constant(const Tensor& tensor, gpu::Storage storage,
                                      std::string_view what) const;
-  // The buffer has room for the tensor. begin_write() need not wait: the tensor stays as it is
-  // until finish() returns. The others wait for what is in the queue before.
+  // REQUIRES: the buffer is large enough for the tensor. begin_write() does not wait: the tensor
+  // must not change until finish() returns. The others wait for earlier commands of the queue.
   Status write(cl_mem buffer, const Tensor& tensor) const;
   Status begin_write(cl_mem buffer, const Tensor& tensor) const;
   Status read(cl_mem buffer, Tensor& tensor) const;
@@ -108,14 +107,14 @@ struct Context {
   }
   Status finish() const;
 
-  // What was measured on this device with this driver; empty: it is not kept.
+  // The file of measurements on this device and driver; empty: not kept.
   std::filesystem::path tuning_file() const;
-  // The kernels of launches. Those that are not known are compiled, several programs at a time
-  // where there are many.
+  // The kernels of launches. Unknown ones are compiled, many of them as several programs in
+  // parallel.
   Result<std::vector<Kernel>> kernels_of(std::span<const gpu::Launch> launches) const;
-  // The program from the folder of programs, or compiled. A failure has what the compiler says.
+  // The program from the folder of programs, or compiled. A failure has the compiler's log.
   Result<std::shared_ptr<Program>> build(std::string source) const;
-  // Keeps the program for the next start. Where that fails, the next start compiles.
+  // Keeps the program for the next start. Errors are ignored: the next start compiles.
   void keep(Program& program) const;
 };
 

@@ -1,5 +1,5 @@
 // A graph compiled for OpenCL. Graphs share kernels that are equal. The queue is in order: runs
-// share the device in the order in which they were begun.
+// execute in the order in which they were started.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,6 @@
 
 namespace shoal::opencl {
 
-// Memory and kernels of one run.
 struct ClFrame : gpu::FrameMemory<Context> {
   std::vector<BufferHandle> hosts;                    // inputs, then outputs, of host memory
   std::vector<KernelHandle> kernels;                  // by launch

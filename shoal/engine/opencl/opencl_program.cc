@@ -44,7 +44,7 @@ Status build(const Context& context, cl_program program) {
   return Status(status.code(), std::string(status.message()) + build_log(context, program));
 }
 
-// The program of a file, or nothing.
+// The program of a file; null if there is none.
 ProgramHandle load(const Context& context, const std::filesystem::path& path) {
   const std::vector<std::byte> binary = gpu::load_program(path);
   if (binary.empty()) return {};

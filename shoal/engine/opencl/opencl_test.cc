@@ -38,8 +38,7 @@ Result<std::unique_ptr<const Driver>> driver_for_test(const GpuTestOptions& opti
   return make_driver<ClExecutable>(std::move(context));
 }
 
-// A copy of the machine's functions, some of which a test replaces. What replaces them has no
-// state but this.
+// A copy of the machine's functions; tests replace some. What replaces them has no state but this.
 struct Faults {
   std::shared_ptr<const Api> real;
   cl_int error = CL_SUCCESS;
@@ -341,7 +340,7 @@ TEST_F(OpenCl, CompilesEachKernelOnce) {
   EXPECT_EQ(compiled_for(with_weights('1') + "output y"), 1);
   EXPECT_EQ(compiled_for(with_weights('2') + "output y"), 0);
   EXPECT_EQ(compiled_for(with_weights('2') + "z = Softmax(y)\noutput z"), 1);
-  // Many are compiled as several programs where there are several cores.
+  // Many are compiled as several programs if there are several cores.
   std::string chain = "input x7 f32[1,7]\n";
   for (int i = 7; i < 27; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);

@@ -1,4 +1,4 @@
-// What a model answered, for scripts and for people.
+// Answers of a model as JSON and as text.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,6 @@
 
 namespace shoal::fit {
 
-// How outputs are shown.
 struct AnswerView {
   size_t top = 0;                        // classes of outputs that hold scores; 0: elements of all
   std::vector<std::string> labels = {};  // names of classes; others have a number
@@ -30,16 +29,15 @@ std::vector<Facts> class_rows(const std::string& name, const Tensor& output,
 // Type and first elements of the other outputs, as rows.
 std::vector<Facts> element_rows(const Session::Tensors& outputs, const AnswerView& view);
 
-// The first elements of a tensor.
 std::string summary_of(const Tensor& tensor);
 
-// A smaller model that answers on this device where the workers of a cluster cannot.
+// A smaller model that answers on this device if the workers of a cluster cannot.
 
-// What was being done when it failed: reaching the device, opening the model on it, running it.
+// The step that failed: reaching the device, opening the model on it, running it.
 enum class RunStep : uint8_t { kReach, kOpen, kRun };
 
-// Whether too few workers are left for the model, or none that can be reached: what a smaller one
-// is for. What is not found when a model is opened is its file, which is no matter of workers.
+// Whether the failure is one of workers (too few left, none reachable), which a smaller model
+// solves. kNotFound when opening a model concerns its file, not workers.
 bool calls_for_fallback(RunStep step, const Status& why);
 
 struct Answer {
@@ -52,7 +50,7 @@ struct Answer {
 Result<Answer> answer_instead(Session& fallback, const Session::Tensors& inputs,
                               const std::string& model, const Status& why);
 
-// Its outputs, and under "degraded" why it is another model's.
+// Its outputs; "degraded" has the reason for another model's answer.
 Json to_json(const Answer& answer, const AnswerView& view);
 
 }  // namespace shoal::fit

@@ -1,4 +1,4 @@
-// How fast a model runs on a device: what is measured, and what is known of it.
+// Bench: measures how fast a model runs on a device.
 //
 //   SHOAL_ASSIGN(const fit::BenchWork work, fit::work_of(session, inputs, device));
 //   const auto run = [&] { return session.run(inputs).status(); };
@@ -17,15 +17,14 @@
 
 namespace shoal::fit {
 
-// What a run takes.
 struct BenchWork {
   double macs = 0;             // of a run; 0: not counted
-  Json json = Json::object();  // what else is known
+  Json json = Json::object();  // other facts
 };
-// Of a model. Runs it some times. Fails as the session and the device do.
+// The work of a model, which it runs several times. Fails as the session and the device do.
 Result<BenchWork> work_of(Session& session, const Session::Tensors& inputs, Device& device);
 
-// What is known of a bench before it measures.
+// Facts of a bench known before it measures.
 struct BenchFacts {
   std::string model;
   DeviceInfo device = {};
@@ -38,16 +37,15 @@ Facts facts_of(const BenchFacts& known, const LatencyRecorder& times);
 Facts facts_of(const std::string& model, const DeviceInfo& device, size_t clients,
                const LoadReport& load);
 
-// How much longer half of the runs took than the fastest tenth, as a share: what other programs and
-// changing clocks add to times.
+// Noise by other programs and changing clocks: by what share the median exceeds the fastest tenth.
 double noise_of(const LatencyRecorder& times);
 // A warning of noise, in one line; empty if there is little.
 std::string warning_of(const LatencyRecorder& times);
 
-// Lets several engines be measured in turns: one turn per line, which says how many seconds, until
-// the lines end. What is no number is 0 seconds, and no turn takes longer than an hour. The first
-// run of a turn finds the caches full of another engine's data, so that it is not measured. Fails
-// as soon as `run` or `measure`, which gets the seconds, does.
+// Lets several engines take turns: each line starts a turn of that many seconds, until the lines
+// end. Lines that are not numbers count as 0; a turn takes at most an hour. The first run of a turn
+// is not measured, because the caches hold another engine's data. Fails as soon as `run` or
+// `measure`, which gets the seconds, does.
 Status take_turns(std::istream& lines, const std::function<Status()>& run,
                   const std::function<Status(double seconds)>& measure);
 

@@ -1,4 +1,4 @@
-// Does a device compute right? The model inside the library answers the images inside it.
+// Device checks: the embedded model classifies the embedded images.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,9 @@
 
 namespace shoal::fit {
 
-// A device as it was found, and how it answered.
 struct DeviceCheck {
   std::string name;                  // as make_device() takes it
-  Json about = Json::object();       // what it is
+  Json about = Json::object();       // its description
   Result<size_t> right = size_t{0};  // of the built-in samples
 
   bool is_well() const;
@@ -25,14 +24,13 @@ struct DeviceCheck {
 // Runs the samples. Fails as the device does.
 Result<size_t> right_samples(Device& device);
 
-// Checks these devices. `make` makes one by its name.
+// Checks these devices. `make` makes a device by its name.
 void check_devices(std::vector<DeviceCheck>& devices,
                    const std::function<Result<std::unique_ptr<Device>>(const std::string&)>& make);
 
-// Whether all of them are.
 bool are_well(std::span<const DeviceCheck> devices);
 
-// For scripts what the device is, too.
+// As JSON, with the device's description.
 Facts facts_of(const DeviceCheck& check);
 
 }  // namespace shoal::fit

@@ -24,23 +24,22 @@ Result<Session::Tensors> read_inputs(std::span<const std::string> texts,
 // The names of classes, one a line. kNotFound if there is no such file.
 Result<std::vector<std::string>> read_labels(const std::filesystem::path& path);
 
-// Writes each output to FOLDER/<name>.npy. Names come from models: none leaves the folder, which is
-// made if it is not there.
+// Writes each output to FOLDER/<name>.npy. Names come from models, but no file leaves the folder,
+// which is made if missing.
 Status write_outputs(const Session::Tensors& outputs, const std::filesystem::path& folder);
 
 // Whether a tensor is the scores of one image's classes: f32 [classes] or [1, ..., classes].
 bool is_scores(const Tensor& tensor);
 
-// The images inside the library, answered by the model inside it: does a device compute right?
+// The embedded images, classified by the embedded model: checks that a device computes correctly.
 struct ClassifiedSample {
   std::string_view name;  // "sample_7.png"
-  RankedClass best;       // of the digits in order it should be its place
+  RankedClass best;       // should be its index: the samples are digits in order
 };
 
 // Fails as the session does. REQUIRES: the session is one of kDigitsModel.
 Result<std::vector<ClassifiedSample>> classify_samples(Session& session);
 
-// A row for each.
 std::vector<Facts> rows_of(const std::vector<ClassifiedSample>& samples);
 
 }  // namespace shoal::fit

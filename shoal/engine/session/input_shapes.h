@@ -1,4 +1,4 @@
-// Shapes of a model's inputs, and random tensors of these shapes.
+// Shapes of a model's inputs, and random inputs.
 #pragma once
 
 #include <map>

@@ -15,7 +15,7 @@ namespace shoal {
 
 // A node of a graph that a device ran.
 struct LayerTime {
-  std::string name;        // as messages call it
+  std::string name;        // as in messages
   std::string op;          // "Conv"
   std::string output;      // its type: "f32[1,64,56,56]"
   KernelInfo kernel = {};  // its implementation
@@ -36,7 +36,7 @@ struct LayerProfile {
   int64_t macs() const;
   double total_ms() const;
   double slowest_ms(size_t count) const;  // of the slowest `count` layers together
-  int most_threads() const;               // of a layer; 1 at least
+  int most_threads() const;               // of any layer; at least 1
   std::map<std::string, double> ms_by_kernel() const;
 };
 
@@ -45,7 +45,7 @@ struct LayerProfile {
 // (DeviceInfo::traces). REQUIRES: runs > 0.
 Result<LayerProfile> profile_layers(Session& session, const Session::Tensors& inputs, size_t runs);
 
-// How long the inputs take to the device, and the outputs from it. Fails as Device::upload() and
+// The transfer times of inputs to the device and outputs from it. Fails as Device::upload() and
 // DeviceValue::to_host() do.
 Result<double> transfer_ms(Device& device, const Session::Tensors& inputs,
                            const Session::Tensors& outputs);

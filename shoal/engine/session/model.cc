@@ -25,7 +25,7 @@ Status out_of_memory(std::string_view model) {
 }
 
 Result<std::shared_ptr<const onnx::Model>> open_file(std::string_view name) {
-  // The bytes are part of the program: nobody has to own them.
+  // The bytes are part of the program and need no owner.
   if (name == kDigitsModel) return onnx::Model::parse(nullptr, zoo::digits_model());
   return onnx::Model::open(std::filesystem::path(name));
 }
@@ -36,7 +36,7 @@ int64_t batch_of(const InputShapes& shapes) {
   return has_batch ? shapes.begin()->second[0] : 1;
 }
 
-// The zoo's networks are built for a batch; everything else about a shape must be as they have it.
+// The zoo's networks are built for a batch; everything else about a shape must match theirs.
 Status require_shapes(const Graph& graph, const InputShapes& shapes) {
   for (const auto& [name, shape] : shapes) {
     const auto is_named = [&, &wanted = name](ValueId id) { return graph[id].name == wanted; };

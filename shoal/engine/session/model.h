@@ -50,15 +50,15 @@ class Model {
  public:
   // The name it was opened by; "model in memory" if it was parsed.
   const std::string& name() const { return name_; }
-  // The zoo's networks have random weights; files and kDigitsModel have those they were given.
+  // Whether weights are random: those of the zoo's networks except kDigitsModel.
   bool has_random_weights() const { return file_ == nullptr; }
 
-  // What a person should know who uses the model, in one line; empty if there is nothing. A file of
-  // an opset that is newer than those known is read with a warning.
+  // A one-line warning for the user, or empty. A file of an opset newer than the known ones gives
+  // one.
   std::string warning() const;
 
-  // What a file says about itself besides its graph (ONNX's metadata_props), as it stands there:
-  // anybody's text. Empty for the zoo's networks.
+  // The file's metadata (ONNX's metadata_props), which is untrusted text. Empty for the zoo's
+  // networks.
   std::map<std::string, std::string> properties() const;
 
   // The inputs and outputs that the model declares, in its own order. Fails only if a network
@@ -66,8 +66,8 @@ class Model {
   Result<std::vector<TensorInfo>> inputs() const;
   Result<std::vector<TensorInfo>> outputs() const;
 
-  // A session on this model, which may outlive it: the way on which every model that is not a graph
-  // comes to a device. Fails as Session::open does. REQUIRES: `device` outlives the session.
+  // A session on this model, which may outlive the Model. Fails as Session::open does. REQUIRES:
+  // `device` outlives the session.
   Result<Session> session(Device& device, SessionOptions options = {}) const;
 
   // The graph for inputs of these shapes. Inputs that are not named have the declared shape, with 1
@@ -102,8 +102,8 @@ class Model {
 // onnx::Model::open does.
 Result<Model> open_model(std::string_view name, const ModelOptions& options = {});
 
-// An ONNX file in memory, which `owner` keeps; null where `bytes` outlive the model and all made
-// from it. Its weights must be in it, not in files beside it. Fails as onnx::Model::parse does.
+// An ONNX file in memory kept by `owner`, which is null if `bytes` outlive the model and everything
+// made from it. External data is refused. Fails as onnx::Model::parse does.
 Result<Model> parse_model(std::shared_ptr<const void> owner, std::span<const std::byte> bytes);
 
 }  // namespace shoal

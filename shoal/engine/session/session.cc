@@ -42,7 +42,7 @@ class Signature {
   const std::vector<TensorInfo>& inputs() const { return inputs_; }  // the optional ones last
   const std::vector<std::string>& outputs() const { return outputs_; }
 
-  // Inputs by position. Fails where a name is unknown; does not look at types.
+  // Inputs by position. Fails if a name is unknown; does not look at types.
   Result<std::vector<Tensor>> arrange(const std::map<std::string, Tensor>& tensors) const;
 
   // OK iff all inputs that the model needs are there and all that are there fit. By position;
@@ -50,7 +50,7 @@ class Signature {
   Status accepts(std::span<const Tensor> tensors) const;
 
   // Types by position for these shapes, and for those that the model declares where none is given.
-  // Nothing for optional inputs. Fails where the model leaves a size open.
+  // Nothing for optional inputs. Fails if the model leaves a size open.
   Result<std::vector<std::optional<TensorType>>> types_for(
       const std::map<std::string, Shape>& shapes) const;
 
@@ -61,7 +61,7 @@ class Signature {
   Result<TensorType> declared_type(size_t input) const;
 
   std::vector<TensorInfo> inputs_;
-  std::vector<bool> any_shape_;          // by input: no rank is declared, or nobody reads the shape
+  std::vector<bool> any_shape_;          // by input: no rank is declared, or the shape is not read
   std::map<std::string, size_t> index_;  // of inputs_
   std::vector<std::string> outputs_;
 };
@@ -325,7 +325,7 @@ class Session::State {
     for (size_t slot : stage.inputs) inputs.push_back(live[slot]);
     const Graph& graph = stage.executable->graph();
     for (size_t i = 0; i < outputs.size(); ++i) {
-      // Intermediate values between two stages belong to nobody but the request.
+      // Only the request owns the intermediate values between two stages.
       if (stage.answers[i] >= answers.size()) continue;
       outputs[i] = answers[stage.answers[i]];  // memory of the caller's, if it gave some
       const TensorType& type = graph[graph.outputs()[i]].type;

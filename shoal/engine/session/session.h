@@ -1,4 +1,4 @@
-// Session: a model on a device, ready for requests. The door most users come through.
+// Session: a model on a device, ready for requests. The main entry point.
 //
 //   auto device = make_cpu_device();
 //   SHOAL_ASSIGN(Session session, Session::open("model.onnx", *device));
@@ -34,27 +34,27 @@ class Model;
 // An input or an output as a model declares it. Inputs have a type.
 struct TensorInfo {
   std::string name;
-  std::optional<DType> dtype = {};                // nothing: an output whose type is not declared
-  std::optional<std::vector<int64_t>> dims = {};  // -1: any size; nothing: any rank
-  bool optional = false;  // an input that the model has a default for, which it is faster with
+  std::optional<DType> dtype = {};                // nullopt: an output without a declared type
+  std::optional<std::vector<int64_t>> dims = {};  // -1: any size; nullopt: any rank
+  bool optional = false;  // an input with a default, with which the model is faster
 
-  // The dimensions; none where any rank will do.
+  // The dimensions; nullopt if any rank is accepted.
   std::span<const int64_t> sizes() const {
     return dims ? std::span<const int64_t>(*dims) : std::span<const int64_t>();
   }
 };
 using InputInfo = TensorInfo;  // its name before version 0.2.0
 
-// How a model is prepared for requests.
+// Options of a session.
 struct SessionOptions {
   bool optimize = true;          // run the passes
-  size_t max_cached_shapes = 4;  // compiled forms kept for the input shapes seen last
+  size_t max_cached_shapes = 4;  // compiled forms kept, for the latest input shapes
 };
 
 // The options of one request. `{}`: no limit, no observer.
 struct RequestOptions {
-  // Called after each compiled graph has run; a model with data-dependent shapes runs in several.
-  // On the thread that calls run(), which holds no lock: it may call any method of the session.
+  // Called after each compiled graph has run (several for data-dependent shapes), on the thread
+  // that calls run(). No lock is held: it may call any method of the session.
   using Observer = std::function<void(const Executable&, const Trace&)>;
 
   // The request fails with kDeadline if it has not ended by then. Compiling is not interrupted.
@@ -73,8 +73,8 @@ class Session {
 
   // Opens a model by its name, as open_model() takes it, or a graph. A graph is compiled now, a
   // model when prepare() or run() is told the shapes of its inputs. REQUIRES: `device` outlives the
-  // session. Fails with the place in the file where the model is damaged, with kUnsupported and
-  // a list where operators are not known, and with kExhausted where memory is short.
+  // session. Fails with the place in the file if the model is damaged, with kUnsupported and a list
+  // if operators are unknown, and with kExhausted if memory is short.
   static Result<Session> open(const std::filesystem::path& model, Device& device,
                               SessionOptions options = {});
   static Result<Session> open(const Graph& graph, Device& device, SessionOptions options = {});
@@ -93,17 +93,17 @@ class Session {
   // otherwise. run() checks this.
   Status accepts(const Tensors& inputs) const;
 
-  // Compiles now what run() would compile when it meets inputs of these shapes, so that the first
-  // request fails early and answers soon. Inputs that are not named have the shape that the model
-  // declares; fails with kInvalidArgument where it leaves a size open, and with kUnsupported where
-  // the elements of an input decide shapes: prepare_for() takes them. Of a model that runs in
-  // several graphs the first is compiled; the others need what it computes.
+  // Compiles for inputs of these shapes, so that the first request fails early and is fast. Inputs
+  // that are not named have their declared shape. Fails with kInvalidArgument if that leaves a size
+  // open, and with kUnsupported if shapes depend on the elements of an input: prepare_for() takes
+  // them. Of a model that runs in several graphs only the first is compiled; the others need its
+  // results.
   Status prepare(const std::map<std::string, Shape>& shapes = {});
   Status prepare_for(const Tensors& inputs);
 
   // Answers one request, all outputs by name. Compiles first if these shapes are new. Fails with
-  // kInvalidArgument where inputs do not fit, with kDeadline and kCancelled as `options` say, and
-  // as Device::compile() and Executable::run() do.
+  // kInvalidArgument if inputs do not fit, with kDeadline and kCancelled as `options` say, and as
+  // Device::compile() and Executable::run() do.
   Result<Tensors> run(const Tensors& inputs, const RequestOptions& options = {});
 
   // The same by position: in the order of inputs() and outputs(). Optional inputs may be undefined

@@ -263,7 +263,7 @@ TEST(Session, KeepsTheFormsUsedLast) {
   EXPECT_EQ(device.compiled, four + 2);
 }
 
-// A session of which one thread is compiling, until it is let go.
+// A session that one thread is compiling, until it is released.
 class Compiling {
  public:
   Compiling() : session(*open_text(kRelu, device)) {

@@ -28,7 +28,7 @@ using StagePtr = std::shared_ptr<Stage>;
 // The condition on the value in a slot for a stage to fit.
 struct Requirement {
   size_t slot = 0;
-  std::optional<TensorType> type;  // nothing: it is not given
+  std::optional<TensorType> type;  // nullopt: not given
   Tensor value;                    // if defined, the elements must be these
 };
 using StageKey = std::vector<Requirement>;
@@ -37,25 +37,24 @@ bool fits(const StageKey& key, const LiveValues& live);
 size_t bytes_of(const StageKey& key);
 
 struct MadeStage {
-  StageKey key;  // as narrow as it turned out to have to be
+  StageKey key;  // as narrow as necessary
   StagePtr stage;
 };
 
-// How a stage comes about for the values of one request.
+// Makes a stage for the values of one request.
 class StageMaker {
  public:
   virtual ~StageMaker() = default;
-  virtual StageKey key() const = 0;  // as far as it is known before
+  virtual StageKey key() const = 0;  // as far as known before
   virtual Result<MadeStage> make() = 0;
 };
 
-// The stages for what was bound so far, the ones used last first. Thread-safe; no lock is held
-// while a stage is made.
+// The stages so far, the most recently used first. Thread-safe; no lock is held while a stage is
+// made.
 class StageTable {
  public:
-  // The stage that fits `live`. Where there is none, `maker` makes it, on this thread. Where
-  // another thread is making it, waits for that, within the limits of `options`. Keeps `kept`
-  // stages.
+  // The stage that fits `live`. If there is none, `maker` makes it, on this thread. If another
+  // thread is making it, waits for that, within the limits of `options`. Keeps `kept` stages.
   Result<StagePtr> get(const LiveValues& live, const RunOptions& options, size_t kept,
                        StageMaker& maker);
 
@@ -79,12 +78,12 @@ class StageTable {
 struct Stage {
   std::unique_ptr<Executable> executable;
   std::vector<size_t> inputs, outputs;  // slots of the graph's
-  std::vector<size_t> answers;  // which of the model's outputs each output is; beyond them: none
+  std::vector<size_t> answers;  // index of each output among the model's outputs; beyond them: none
   size_t slots = 0;             // outputs' slots are below this
-  // The rest of the model, which is bound when this stage has run. Null: nothing.
+  // The rest of the model, bound when this stage has run; null if none.
   std::shared_ptr<const onnx::PendingModel> rest;
   std::vector<size_t> reads;  // slots of rest->reads()
-  std::vector<bool> wanted;   // of them: whose elements decide what comes
+  std::vector<bool> wanted;   // of them: those whose elements `rest` needs
   StageTable next;
 };
 

@@ -106,7 +106,6 @@ void keep_common(std::vector<Network>& networks) {
   }
 }
 
-// Outputs of the prefix, as they are found.
 struct Gives {
   std::vector<size_t> meanings = {};
 

@@ -5,8 +5,8 @@
 //   compute = the prefix once for an input + the suffixes that are asked for
 //
 // A node is common if every network has one of the same operator, attributes and inputs, constants
-// compared by their elements. What it reads is then common, too, so that common nodes are first
-// layers. A node that gives an output of a network is never common: every network keeps a suffix.
+// compared by their elements. Its inputs are then common, too. A node that computes an output of a
+// network is never common: every network keeps a suffix.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace shoal::prefix {
 
-// What one network has beside the prefix.
+// The remainder of one network.
 struct Suffix {
   Graph graph;                        // its inputs are values of the prefix, then of the network
   std::vector<size_t> from_prefix;    // of the first inputs: which output of the prefix each is
@@ -37,29 +37,28 @@ struct CommonPrefix {
   std::vector<Suffix> suffixes;
 };
 
-// The longest prefix of all networks, which passes have optimised. kInvalidArgument where they have
+// The longest prefix of all networks, which passes have optimised. kInvalidArgument if they have
 // nothing in common, or inputs of different types. REQUIRES: there is a network.
 Result<CommonPrefix> common_prefix(std::span<const Graph> networks);
 
 // PrefixRunner: runs the first layers of several networks once for an input [Han 2016]. Requests
-// about the same input, at the same time or one soon after another, share what it gives.
-// Thread-safe.
+// about the same input, at the same time or soon after one another, share the result. Thread-safe.
 class PrefixRunner {
  public:
-  // What the prefix gives, in the order of its outputs.
+  // The results of the prefix, in the order of its outputs.
   using Values = std::shared_ptr<const std::vector<Tensor>>;
 
-  // Keeps what it made of the last `kept` inputs. Fails as the device does. REQUIRES: `device`
+  // Keeps the results of the last `kept` inputs. Fails as the device does. REQUIRES: `device`
   // outlives it; kept > 0.
   static Result<std::unique_ptr<PrefixRunner>> create(Device& device, const Graph& prefix,
                                                       size_t kept = 4);
 
-  // Runs unless it has run for inputs with the same elements lately; where it is running for them,
-  // waits. Fails as the device does, and with kInvalidArgument for inputs of another type.
+  // Returns the kept result of inputs with the same elements, waits for a run in progress, or runs.
+  // Fails as the device does, and with kInvalidArgument for inputs of another type.
   Result<Values> run(std::span<const Tensor> inputs);
 
   uint64_t runs() const;  // of the prefix
-  uint64_t uses() const;  // of what it gave
+  uint64_t uses() const;  // of its results
 
  private:
   struct Entry {

@@ -117,7 +117,7 @@ TEST(CommonPrefix, FourTasksAnswerAsAloneAndSaveMoreTheDeeperItIs) {
       whole.macs += alone.macs;
       whole.bytes += alone.bytes;
     }
-    EXPECT_EQ((*runner)->runs(), 1U);  // once for the input, whoever asks
+    EXPECT_EQ((*runner)->runs(), 1U);  // once for the input, for all requests
     EXPECT_EQ((*runner)->uses(), 4U);
     const double saved = 1 - static_cast<double>(together.macs) / static_cast<double>(whole.macs);
     std::printf("MC-16: %d of %d blocks in common save %.3f of the work\n", common, Faces::kBlocks,

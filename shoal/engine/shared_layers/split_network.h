@@ -1,9 +1,9 @@
-// A network in two parts: its first layers, and the rest, which reads what they give. The parts may
-// run in two places (split execution [Han 2016]): what travels between them is `sent_bytes`.
+// A network split in two: its first layers and the rest, which may run in two places (split
+// execution [Han 2016]) that exchange `sent_bytes`.
 //
-// Parts are made of a network that passes have optimised already, so that nothing is folded across
-// the cut that the whole network would not fold: on a device that chooses the same kernels for
-// both, the parts compute bit by bit what the whole does.
+// The network must be optimised by passes before, so that the parts fold only what the whole
+// network does: on a device that chooses the same kernels for both, the results are the same bit by
+// bit.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,9 @@ struct SplitPoint {
   int64_t sent_bytes = 0;
 };
 
-// The points at which less is sent than at every one before it and than the input is, in the order
-// of nodes: others cost more here and more to send. The rest reads no input of the network, and has
-// all of its outputs.
+// The points that send less than the input and every earlier point, in the order of nodes: other
+// points cost more here and more to send. The rest reads no input of the network, and has all of
+// its outputs.
 std::vector<SplitPoint> split_points(const Graph& network);
 
 struct SplitNetwork {

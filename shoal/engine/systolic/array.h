@@ -8,8 +8,8 @@
 // `width` stages. Each column carries its index, so that a sum finds its place in C, where the sums
 // of blocks of K are added up, and so that the last column ends the block.
 //
-// Every cell keeps the weights of the last `buffers` blocks. A block that is still there is used
-// without loading it again; another one replaces that which was not used for the longest time.
+// Every cell keeps the weights of the last `buffers` blocks. A block in a buffer is not loaded
+// again; a new one replaces the least recently used.
 //
 // Cycles [Hadidi 2021, 5.1], with blocks = ceil(K / width) ceil(M / rows):
 //   sum over blocks of max(L, bytes streamed / bytes_per_cycle) + rows + stages,  + rows per load
@@ -38,12 +38,10 @@ struct ArrayOptions {
 // Refuses sizes that are not 1 to 1,024, and more than 2^26 weights in all buffers.
 Status check(const ArrayOptions& options);
 
-// The sizes of one product.
 struct ProductSizes {
   int64_t m = 0, k = 0, l = 0;
 };
 
-// What an array has done since it was made.
 struct Counts {
   int64_t cycles = 0;
   int64_t loads = 0;           // of stationary blocks
@@ -54,7 +52,7 @@ struct Counts {
 // The pipeline stages of a row's adder.
 int64_t count_stages(const ArrayOptions& options);
 
-// The stationary blocks of a product; 0 where there is nothing to add.
+// The stationary blocks of a product; 0 if there is nothing to add.
 int64_t count_blocks(const ArrayOptions& options, const ProductSizes& sizes);
 
 // The cycles of a product by the formula above, if `loads` of its blocks are loaded.
@@ -109,7 +107,7 @@ class Array {
   std::vector<Buffer> buffers_;
   std::vector<size_t> stage_begin_;  // of each adder stage, in the sums of a row; last: the end
 
-  std::vector<int16_t> input_;   // what memory gives in this cycle, [width]
+  std::vector<int16_t> input_;   // input from memory in this cycle, [width]
   std::vector<int16_t> skew_;    // chain: column c is late by c registers
   std::vector<int16_t> data_;    // [rows, width]
   std::vector<uint32_t> adder_;  // [rows, registers of all stages]

@@ -40,7 +40,7 @@ bool is_candidate(const Graph& graph, const Node& node) {
   return node.op == &ops::q_linear_conv || node.op == &ops::fused_q_linear_conv;
 }
 
-// Whether the new nodes take the parameters' shapes, tried on a graph of its own.
+// Whether the new nodes take the parameters' shapes, tried on a separate graph.
 bool can_lower(const Graph& graph, const Node& node) {
   if (!is_candidate(graph, node)) return false;
   Graph trial;
@@ -351,7 +351,7 @@ class ArrayExecutable final : public Executable {
 
   const Graph graph_;
   const std::shared_ptr<SharedArray> shared_;
-  std::vector<Tensor> constants_;  // by value; undefined where it is none
+  std::vector<Tensor> constants_;  // by value; undefined if it is none
   std::vector<Step> steps_;        // by node
 };
 

@@ -18,8 +18,8 @@ namespace shoal::systolic {
 // scale and round.
 
 // The graph with QLinearConv, FusedQLinearConv, QGemm and QLinearMatMul as ConvInteger or
-// MatMulInteger and what follows. The answers are the same to the last bit. A node whose parameters
-// have shapes that the new nodes do not take stays as it is.
+// MatMulInteger and what follows. The answers are the same to the last bit. Nodes whose parameters
+// have shapes that the new nodes do not take are unchanged.
 Result<Graph> lower_quantized(const Graph& graph);
 
 class SystolicDevice : public Device {
@@ -28,13 +28,12 @@ class SystolicDevice : public Device {
   virtual Counts counts() const = 0;
 };
 
-// There is one array: the products of runs at the same time take turns, and constant weights stay
-// in its buffers from run to run. Fails where check(options) does. REQUIRES: `fallback` computes in
-// host memory.
+// There is one array: concurrent runs take turns, and constant weights stay in its buffers between
+// runs. Fails where check(options) does. REQUIRES: `fallback` computes in host memory.
 Result<std::unique_ptr<SystolicDevice>> make_systolic_device(const ArrayOptions& options,
                                                              std::unique_ptr<Device> fallback);
 
-// Lets make_device() know the kind "systolic": the thesis' array, beside the CPU.
+// Registers the kind "systolic" with make_device(): the thesis' array, with the CPU as fallback.
 void register_systolic_device();
 
 }  // namespace shoal::systolic

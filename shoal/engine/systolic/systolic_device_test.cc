@@ -91,7 +91,7 @@ std::string parameters(Rng& rng, const std::string& name, const std::string& typ
          constant(rng, name + ".z", type, shape);
 }
 
-// Three convolutions of one image, of which one reads the result of another.
+// Three convolutions of one image; one reads the result of another.
 std::string random_network(Rng& rng) {
   const int groups = draw(rng, 1, 2), m = groups * 3;
   const std::string type = draw(rng, 0, 1) == 0 ? "u8" : "i8";

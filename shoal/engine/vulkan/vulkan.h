@@ -1,12 +1,11 @@
-// GPUs, and whatever else has a Vulkan 1.1 driver, as devices: those of phones and boards whose
-// makers have no OpenCL.
+// GPUs, and whatever else has a Vulkan 1.1 driver, as devices, for phones and boards without
+// OpenCL.
 //
 //   SHOAL_ASSIGN(auto gpu, make_vulkan_device({.index = 0}));
 //   auto device = make_hybrid_device(std::move(gpu), make_cpu_device());
 //
-// Kernels, the layout of values, and what is left to a fallback are as in engine/opencl/opencl.h.
-// Kernels are compiled by shoal_glsl.so, which is looked for when a graph is compiled that was not
-// before.
+// Kernels, the layout of values and the use of a fallback are as in engine/opencl/opencl.h. Kernels
+// are compiled by shoal_glsl.so, which is loaded when a new kernel is compiled.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +31,8 @@ struct VulkanOptions {
   GpuLocalMemory local_memory = GpuLocalMemory::kAuto;
   // Folder for compiled programs, so that the next start need not compile. Empty: none.
   std::filesystem::path programs = {};
-  // Measures the ways to compute each layer when it is compiled, and keeps what is fastest in that
-  // folder. Without, what was measured before is used, and otherwise an estimate.
+  // Measures the ways to compute each layer when it is compiled, and keeps the fastest in that
+  // folder. If false, earlier measurements are used, else an estimate.
   bool tune = false;
 };
 
@@ -45,21 +44,21 @@ struct VulkanDescription {
   int64_t memory_bytes = 0;
 };
 
-// All devices that compute, in the order in which they are counted: discrete GPUs, integrated ones,
-// virtual ones, CPUs. Fails with kUnavailable where this machine has no Vulkan.
+// All devices that compute, by index: discrete GPUs, integrated ones, virtual ones, CPUs. Fails
+// with kUnavailable if this machine has no Vulkan.
 Result<std::vector<VulkanDescription>> vulkan_devices();
 
-// A device alone. Fails with kUnavailable where there is none of that number, and with kUnsupported
-// where what the driver says of it makes no sense, or it cannot store f16. Its executables may
-// outlive it.
+// The device without a fallback. Fails with kUnavailable if there is none of that number, and with
+// kUnsupported if the driver reports inconsistent properties, or it cannot store f16. Its
+// executables may outlive it.
 Result<std::unique_ptr<Device>> make_vulkan_device(const VulkanOptions& options = {});
 
-// The options that a name means, "vulkan:0:fp16". Fails with kInvalidArgument.
+// Parses the options of a name such as "vulkan:0:fp16". Fails with kInvalidArgument.
 Result<VulkanOptions> vulkan_options(std::string_view name);
 
-// Lets make_device() know "vulkan:N" and "vulkan:N:fp16": a device with the CPU for what it does
-// not support. With ":or-cpu" the CPU goes on where the device fails (engine/device/failover.h).
-// Programs are kept in the user's cache folder.
+// Registers "vulkan:N" and "vulkan:N:fp16" with make_device(): a device with the CPU as fallback.
+// With ":or-cpu" the CPU takes over if the device fails (engine/device/failover.h). Programs are
+// kept in the user's cache folder.
 void register_vulkan_device();
 
 }  // namespace shoal

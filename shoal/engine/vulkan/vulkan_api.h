@@ -15,22 +15,22 @@
 
 namespace shoal::vulkan {
 
-// A table, so that tests can put failures in.
+// A table, so that tests can inject failures.
 struct Api {
 #define SHOAL_VK(name) PFN_##name name = nullptr;
 #include "shoal/engine/vulkan/vulkan_functions.inc"
 #undef SHOAL_VK
 };
 
-// kUnavailable where this machine has no Vulkan. Opened once.
+// kUnavailable if this machine has no Vulkan. Opened once.
 Result<std::shared_ptr<const Api>> open_api();
 
-// The failure of a call: kExhausted where memory ran out, kUnavailable where the device is gone,
-// kInternal otherwise. OK for VK_SUCCESS.
+// The status of a call: kExhausted if memory ran out, kUnavailable if the device is lost, kInternal
+// for other errors.
 Status status_of(VkResult error, std::string_view what);
 
-// Owners of Vulkan's objects, which are destroyed through the table they came from. The owner keeps
-// the device open.
+// Owners of Vulkan's objects, destroyed through the table that made them. The owner keeps the
+// device open.
 template <auto destroy>
 struct Destroyer {
   const Api* api = nullptr;

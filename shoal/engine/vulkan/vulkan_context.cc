@@ -85,7 +85,7 @@ std::vector<VkQueueFamilyProperties> families_of(const Api& api, VkPhysicalDevic
   return families;
 }
 
-// Devices that compute, the best first.
+// The best first.
 Result<std::vector<Found>> find_devices(const Api& api, VkInstance instance) {
   constexpr uint32_t kMostDevices = 64;
   uint32_t count = kMostDevices;

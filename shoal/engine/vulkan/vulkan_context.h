@@ -1,4 +1,4 @@
-// Context: a device of Vulkan that was opened, its queue, and what Shoal knows of it.
+// Context: an open Vulkan device, its queue and its properties.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@
 
 namespace shoal::vulkan {
 
-// What kernels of Vulkan are bound by, and the kernels.
+// Pipeline layouts and kernels.
 
-// What a kernel with this many arguments is bound by.
+// The layout of kernels with this many arguments.
 struct Layout {
   SetLayoutHandle set;
   PipelineLayoutHandle pipeline;
@@ -36,20 +36,19 @@ struct KnownPipelines {
   Layouts layouts;
 };
 
-// A buffer and its memory.
 struct Buffer {
   MemoryHandle memory;
   BufferHandle buffer;
   std::byte* mapped = nullptr;  // null: only the device reaches it
-  size_t bytes = 0;             // as they were asked for
+  size_t bytes = 0;             // requested size
 
   VkBuffer get() const { return buffer.get(); }
 };
 
-// What a buffer is for: the device's own, or to hand elements over.
+// The use of a buffer: on the device, or for transfers.
 enum class BufferUse : uint8_t { kDevice, kUpload, kDownload };
 
-// Commands that were recorded, and how their end is awaited.
+// Recorded commands and the fence of their end.
 struct Commands {
   CommandPoolHandle pool;
   VkCommandBuffer buffer = nullptr;  // of the pool
@@ -84,12 +83,11 @@ class Context {
   }
   // Empty: programs are not kept.
   const std::filesystem::path& programs() const { return options_.programs; }
-  // What was measured on this device with this driver; empty: it is not kept.
+  // The file of measurements on this device and driver; empty: not kept.
   std::filesystem::path tuning_file() const;
   // The device and its driver, as compiled programs depend on them.
   const std::string& identity() const { return identity_; }
 
-  // Kernels that were compiled.
   KnownPipelines& known() const { return known_; }
 
   // `what` names the buffer or the layer in failures.
@@ -97,23 +95,23 @@ class Context {
   Result<Buffer> make_buffer(size_t bytes, std::string_view what) const {
     return make_buffer(bytes, BufferUse::kDevice, what);
   }
-  // A buffer of the device for a value, one that take_back() was given if there is one of this
-  // size: a driver takes longer to make one than to compute small values.
+  // A buffer of the device for a value, reused after take_back() if one has this size: drivers take
+  // longer to make one than to compute small values.
   Result<Buffer> value_buffer(size_t bytes, std::string_view what) const;
   void take_back(size_t bytes, Buffer buffer) const;
-  // A buffer with the elements of a tensor, those of f32 stored as this says.
+  // A buffer with the elements of a tensor; f32 is stored as `storage`.
   Result<Buffer> make_constant(const Tensor& tensor, gpu::Storage storage,
                                std::string_view what) const;
-  // The buffer has room for the tensor.
+  // REQUIRES: the buffer is large enough for the tensor.
   Status write(const Buffer& buffer, const Tensor& tensor) const;
   Status read(const Buffer& buffer, Tensor& tensor) const;
 
   Result<Commands> make_commands() const;
-  // Records anew; the commands before have ended.
+  // Records anew. REQUIRES: the earlier commands have ended.
   Status record(const Commands& commands, const std::function<void(VkCommandBuffer)>& add) const;
-  // Returns when the commands have ended.
+  // Blocks until the commands have ended.
   Status run(const Commands& commands) const;
-  // Waits for whatever the queue has. Where even that fails, the device is lost.
+  // Waits until the queue is empty. If that fails, the device is lost.
   void wait_idle() const;
 
  private:
@@ -125,9 +123,9 @@ class Context {
   Result<uint32_t> memory_type(uint32_t allowed, BufferUse use) const;
   Status copy(const Commands& commands, VkBuffer from, VkBuffer to, size_t bytes) const;
 
-  // What elements go through where the host does not reach the device's memory. It is kept from one
-  // copy to the next: on an H200, making it for 39 MB takes twice as long as the copy,
-  // and commands take a millisecond.
+  // The transfer buffer if the host cannot access the device's memory. It is kept between copies:
+  // on an H200, making it for 39 MB takes twice as long as the copy, and commands take a
+  // millisecond.
   struct Staging {
     std::mutex mutex;  // held while elements are in it
     Buffer buffer;
@@ -159,7 +157,7 @@ class Context {
   mutable KnownPipelines known_;
 };
 
-// What was written before is seen by what is read after, on the device.
+// Makes earlier writes visible to later reads on the device.
 void add_barrier(const Api& api, VkCommandBuffer commands);
 
 Result<std::vector<VulkanDescription>> describe_devices(const Api& api);

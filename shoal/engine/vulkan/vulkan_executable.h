@@ -1,5 +1,5 @@
-// A graph compiled for Vulkan. A frame's commands are recorded once, and again only where a run has
-// its inputs or outputs elsewhere. Launches follow one another: a barrier is between.
+// A graph compiled for Vulkan. A frame's commands are recorded once, and again only if the inputs
+// or outputs of a run lie elsewhere. A barrier separates launches.
 #pragma once
 
 #include <memory>
@@ -20,11 +20,11 @@ struct Program {
   std::vector<size_t> of;  // pipelines, by launch
 };
 
-// Those that are not known are taken from the folder of programs, or compiled and kept there. A
-// failure has what the compiler says.
+// Unknown ones are taken from the folder of programs, or compiled and kept there. A failure has the
+// compiler's log.
 Result<Program> build_program(const Context& context, std::span<const gpu::Launch> launches);
 
-// Where the values of a run lie, and what is done beside computing them.
+// Where the values of a run lie, and their copies from and to the host.
 struct Binding {
   std::vector<gpu::Spot<VkBuffer>> spots;  // by value
   std::vector<VkBuffer> targets;           // by output
@@ -35,14 +35,12 @@ struct Binding {
   bool operator==(const Binding&) const = default;
 };
 
-// An input or output in host memory: where the device has it, and where the host does if that is
-// elsewhere.
+// An input or output in host memory: the device's buffer, and the host's if that is another one.
 struct HostValue {
   Buffer device, staging;
   std::byte* mapped() const { return device.mapped ? device.mapped : staging.mapped; }
 };
 
-// Memory and commands of one run.
 struct VkFrame : gpu::FrameMemory<Context> {
   std::vector<HostValue> hosts;  // inputs, then outputs
   DescriptorPoolHandle pool;
@@ -50,7 +48,7 @@ struct VkFrame : gpu::FrameMemory<Context> {
   QueryPoolHandle times;              // before the first node, and after each
   Commands commands;
   Binding bound;             // of the descriptor sets
-  bool is_recorded = false;  // all of it, for `bound`
+  bool is_recorded = false;  // completely, for `bound`
 };
 
 class VkExecutable final : public gpu::PlanExecutable<Context, VkFrame> {

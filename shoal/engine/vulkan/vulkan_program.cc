@@ -75,7 +75,7 @@ void append(Bytes& to, std::span<const std::byte> part) {
   to.insert(to.end(), part.begin(), part.end());
 }
 
-// The next part; nothing where the bytes end before it does.
+// The next part; nullopt if the bytes end before it does.
 std::optional<std::span<const std::byte>> next_part(std::span<const std::byte>& bytes) {
   uint64_t size = 0;
   if (bytes.size() < sizeof size) return std::nullopt;
@@ -197,7 +197,7 @@ Result<std::shared_ptr<const Layout>> layout_for(const Context& context, size_t 
   return layout;
 }
 
-// Calls f(0) ... f(count - 1), where there are many of them on all cores. Fails as the first does.
+// Calls f(0) ... f(count - 1), many of them on all cores. Fails as the first failing call does.
 Status for_each_at_once(size_t count, const std::function<Status(size_t)>& f) {
   constexpr size_t kFew = 8;
   std::vector<Status> statuses(count);

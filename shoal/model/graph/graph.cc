@@ -1,4 +1,4 @@
-// Graph: see graph.h. Nodes come from files, so every node is checked when it is added.
+// Nodes come from files, so every node is checked when it is added.
 #include "shoal/model/graph/graph.h"
 
 #include <algorithm>

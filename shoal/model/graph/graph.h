@@ -31,7 +31,7 @@
 
 namespace shoal {
 
-// The attribute of this name, or `fallback` where there is none of type T.
+// The attribute of this name, or `fallback` if there is none of type T.
 template <class T>
 T attribute(const Attributes& attributes, std::string_view name, T fallback) {
   auto it = attributes.find(name);
@@ -49,10 +49,10 @@ struct Value {
 // One application of an operator.
 struct Node {
   const Operator* op = nullptr;  // its address is its identity; not owned
-  std::vector<ValueId> inputs;   // kNoValue where an optional input is left out
+  std::vector<ValueId> inputs;   // kNoValue if an optional input is left out
   std::vector<ValueId> outputs;  // at least one
   Attributes attributes;         // as the operator knows them; others are ignored
-  std::string name;              // for people: messages, profiles; may be empty
+  std::string name;              // for messages and profiles; may be empty
 
   // Attributes by name, or the fallback where a node has none of that name and type.
   int64_t integer(std::string_view key, int64_t fallback) const {
@@ -73,7 +73,7 @@ struct Node {
 // A network. See the head of this file.
 class Graph {
  public:
-  // Appends an input. A name that is taken, or empty, is made unique by a suffix, here and in every
+  // Appends an input. Names that are taken or empty are made unique by a suffix, here and in every
   // function below.
   ValueId add_input(std::string name, TensorType type);
   // Weights and other constants, not copied. REQUIRES: tensor.defined().
@@ -81,13 +81,12 @@ class Graph {
   // A value becomes the next output. One value may be several outputs. REQUIRES: it is of this
   // graph.
   void mark_output(ValueId id) { outputs_.push_back(id); }
-  // Gives a value another name, made unique; for names that are known only when the graph is
-  // complete.
+  // Renames a value; the name is made unique. For names known only when the graph is complete.
   void rename(ValueId id, std::string name);
 
-  // Infers the output types; fails where the operator refuses its inputs or attributes, and then
-  // changes nothing. `outputs` names the outputs, and says how many there are; an empty name is
-  // made up. REQUIRES: inputs are of this graph, or kNoValue where the operator allows it.
+  // Infers the output types. If the operator refuses its inputs or attributes, fails and changes
+  // nothing. `outputs` has the name of each output; empty names are made up. REQUIRES: inputs are
+  // of this graph, or kNoValue if the operator allows it.
   Result<std::vector<ValueId>> add_node(const Operator& op, std::vector<ValueId> inputs,
                                         Attributes attributes, std::vector<std::string> outputs,
                                         std::string name = {});
@@ -124,7 +123,8 @@ class Graph {
 // outputs is checked before that, the sizes against Limits after it.
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> operands);
 
-// Infers every node again and compares the types. Passes and the exporter call it after themselves.
+// Infers every node again and compares the types. Passes and the exporter check their result with
+// it.
 Status verify(const Graph& graph);
 
 // Multiply-accumulates of a node of the graph: the usual measure of work.
@@ -132,9 +132,9 @@ int64_t macs(const Graph& graph, const Node& node);
 // Of all nodes.
 int64_t total_macs(const Graph& graph);
 
-// The number of elements that training would learn: those of float constants that some node reads
-// as weights. Scalars (an epsilon, the bounds of Clip) and measured inputs (statistic_inputs) do
-// not count. A constant that several nodes share counts for each of them, but once in the graph.
+// The number of elements that training would learn: those of float constants read as weights.
+// Scalars (an epsilon, the bounds of Clip) and measured inputs (statistic_inputs) do not count. A
+// constant that several nodes share counts for each of them, but once in the graph.
 int64_t parameters(const Graph& graph, const Node& node);
 int64_t parameters(const Graph& graph);
 

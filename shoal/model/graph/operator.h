@@ -1,5 +1,5 @@
 // Operator: the record of one operator. It holds everything that the rest of the system asks about
-// an operator. A node points to its record; there is no enum of operators and no switch over them.
+// an operator. Nodes point to records; there is no enum of operators and no switch over them.
 //
 // Every field states its law: what must be true of an operator that makes the claim. tests/laws/
 // holds every operator of ops/ to the laws of its claims, over random cases and on every device. A
@@ -44,8 +44,8 @@ inline constexpr ValueId kNoValue{-1};  // an optional input that is not given
 // The settings of a node besides its inputs, by name: strides, axes, paddings.
 using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>,
                                std::vector<float>, std::vector<std::string>, Tensor>;
-// Attributes by name. A class, and not only a name for the map, so that one source has the code
-// that copies it: that took a third of the time to compile an operator.
+// Attributes by name. A class, not an alias for the map, so that the code that copies it is
+// compiled once: it took a third of the time to compile an operator.
 class Attributes : public std::map<std::string, Attribute, std::less<>> {
  public:
   Attributes();
@@ -57,11 +57,11 @@ class Attributes : public std::map<std::string, Attribute, std::less<>> {
   ~Attributes();
 };
 
-// The facts about an input of a node that are known before anything runs.
+// What is known about an input of a node before anything runs.
 struct Operand {
   bool given = false;             // false: an optional input left out
   TensorType type;                // where it is given
-  const Tensor* value = nullptr;  // the elements, where they are constant; owned by the caller
+  const Tensor* value = nullptr;  // the elements, if they are constant; owned by the caller
 };
 
 // A node restricted to a part of its output: the regions that it reads, halo included, the region
@@ -69,20 +69,20 @@ struct Operand {
 // has no padding).
 struct Tile {
   std::vector<Region> inputs;  // one per input; ignored for an input not given
-  Region output;               // contains the region asked for; Softmax must do a whole line
+  Region output;               // contains the requested region; Softmax must do a whole line
   Attributes attributes;       // of the node in the tile
   std::map<size_t, Tensor> constants;  // inputs replaced: Slice has other bounds in a tile
 };
 
-// What is left of the values of a node when indices of some axes are removed: for every axis, the
-// indices that stay, in ascending order and at least one.
+// The indices that remain of a node's values when some are removed: for every axis at least one,
+// ascending.
 struct Remainder {
   using Axes = std::vector<std::vector<int64_t>>;
   std::vector<Axes> inputs;   // one per input; empty for an input not given
   std::vector<Axes> outputs;  // one per output
 };
 
-// The settings of a node after a removal.
+// A node's settings after a removal.
 struct Settings {
   Attributes attributes;
   std::map<size_t, Tensor> constants;  // inputs replaced, or added after the last one
@@ -129,7 +129,7 @@ struct Elementwise {
 
 // The record of one operator.
 struct Operator {
-  // The ONNX name, and the file name in every room: "Softmax", softmax.cc. The meaning is that of
+  // The ONNX name, and the file name in every part: "Softmax", softmax.cc. The meaning is that of
   // ONNX opset 17; onnx/ brings older and newer models to it. Our own operators have `expand`.
   std::string_view name;
 
@@ -163,14 +163,14 @@ struct Operator {
   void (*reference)(const Node&, std::span<const Tensor> inputs,
                     std::span<Tensor> outputs) = nullptr;
 
-  // The tile that computes a region of output 0; nothing if this node cannot be split there. Null:
+  // The tile that computes a region of output 0; nullopt if this node cannot be split there. Null:
   // the operator can never be split. REQUIRES: the region is not empty.
   // Law: the tiles, computed apart and put together, are the whole.     Asked by plan
   std::optional<Tile> (*split)(const Node&, std::span<const Operand> inputs,
                                const Region& output) = nullptr;
 
-  // The settings with which the node computes what is left of its outputs from what is left of its
-  // inputs; nothing if no settings do. Null: none of them counts indices, so they stay as they are.
+  // The settings with which the node computes the remaining outputs from the remaining inputs;
+  // nullopt if there are none. Null: the settings do not depend on indices and stay unchanged.
   // Law: if each index left of output 0 reads, by `split`, nothing that was removed, the node of
   // these settings computes what is left of the whole.                  Asked by compress
   std::optional<Settings> (*shrink)(const Node&, std::span<const Operand> inputs,

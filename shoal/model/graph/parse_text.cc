@@ -1,5 +1,5 @@
-// Parser of the text form: see text.h. The text may come from anyone, so every size is checked
-// before it is allocated, and names and counts are bounded.
+// Parser of the text form. The text is untrusted, so every size is checked before it is allocated,
+// and names and counts are bounded.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -41,7 +41,6 @@ Result<T> number_in(std::string_view word) {
 
 bool is_number_character(char c) { return is_name_character(c) || c == '+'; }
 
-// One line, read from the left.
 class Line {
  public:
   explicit Line(std::string_view text) : rest_(text) {}

@@ -11,7 +11,7 @@
 // A constant's elements are a list in row-major order, or one of zeros, ones, full(0.5), identity,
 // random(seed). Attributes are integers 1, floats 0.5 (always with a point, an exponent, inf or
 // nan), strings "x", lists of these (the empty ones are [], floats[] and strings[]) and tensors
-// f32[2]{1,2}. After @ stands the node's name. Names beyond [A-Za-z0-9_./:-]+ are quoted.
+// f32[2]{1,2}. The node's name follows @. Names beyond [A-Za-z0-9_./:-]+ are quoted.
 #pragma once
 
 #include <string>
@@ -27,11 +27,11 @@ namespace shoal {
 // parse_text. Apart from them, parsing the text gives a graph that prints as the same text.
 std::string to_text(const Graph& graph);
 
-// An attribute as it stands in that text: [1,1,1,1], 0.5 or "x".
+// An attribute in that text: [1,1,1,1], 0.5 or "x".
 std::string to_text(const Attribute& attribute);
 
-// Safe on any text: errors name the line. `find` gives the operator of a name or null, as ops::find
-// does. REQUIRES: operators that it gives outlive the graph.
+// Safe on any text: errors name the line. `find` looks operators up, as ops::find does. REQUIRES:
+// they outlive the graph.
 Result<Graph> parse_text(std::string_view text, const Operator* (*find)(std::string_view));
 
 }  // namespace shoal

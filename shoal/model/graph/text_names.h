@@ -11,7 +11,7 @@ inline bool is_name_character(char c) {
          c == '.' || c == '/' || c == ':' || c == '-';
 }
 
-// Words that begin a statement, and the mark of an input left out, are names only in quotes.
+// Statement keywords, and the mark of an input left out, must be quoted as names.
 inline bool is_bare_name(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, is_name_character) && name != "_" &&
          name != "input" && name != "const" && name != "output";

@@ -17,7 +17,7 @@ using Strides = Shape;
 Strides strides_of(const Shape& shape);  // row-major
 
 // The shape that all inputs stretch to, by NumPy's rule: shapes are aligned at the last axis, and a
-// dimension of 1 or a missing one stretches. A dimension of 0 stretches nothing but itself and 1.
+// dimension of 1 or a missing one stretches. A dimension of 0 is compatible with 0 and 1 only.
 Result<Shape> broadcast(std::span<const Shape> shapes);
 Result<Shape> broadcast(std::span<const Operand> operands);  // of those given
 

@@ -1,4 +1,4 @@
-// Chain: see chain.h. An id of kNoValue is the sign that an earlier step failed.
+// An id of kNoValue means that an earlier step failed.
 #include "shoal/model/ops/chain.h"
 
 #include "shoal/model/ops/convert.h"

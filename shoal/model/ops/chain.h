@@ -10,8 +10,8 @@
 namespace shoal::ops {
 
 // Errors are collected: after the first failure, which finish() returns, add() adds nothing and
-// gives kNoValue. So a formula needs no checks between its terms. Not thread-safe; `graph` must
-// outlive the Chain.
+// gives kNoValue. So formulas need no checks between terms. Not thread-safe; `graph` must outlive
+// the Chain.
 class Chain {
  public:
   // Scalars are of the type of the elements of `like`.
@@ -28,9 +28,9 @@ class Chain {
 
   ValueId reshape(ValueId x, const Shape& shape);
   ValueId transpose(ValueId x, std::vector<int64_t> permutation);
-  ValueId reduce_sum(ValueId x, std::span<const int64_t> axes);  // which stay, of size 1
-  // The gradient of stretch_to: where x was made by stretching a tensor of `shape`, the sum of x
-  // over all copies of each element.
+  ValueId reduce_sum(ValueId x, std::span<const int64_t> axes);  // kept, with size 1
+  // The gradient of stretch_to: the sum of x over the copies of each element of a tensor of
+  // `shape`.
   ValueId sum_to(ValueId x, const Shape& shape);
   ValueId stretch_to(ValueId x, const Shape& shape);
   // x where the condition holds, else 0.

@@ -1,4 +1,4 @@
-// Conversions between element types that are defined for every value, which the language's are not.
+// Conversions between element types, defined for every value, unlike the language's.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ namespace shoal::ops {
 
 // The type in which integers are added and multiplied: unsigned arithmetic wraps where signed
 // arithmetic is undefined. Types narrower than int are promoted first, so that two uint16_t are not
-// multiplied as int. Floats stay as they are.
+// multiplied as int. Floats are unchanged.
 template <class T>
 struct ModularOf {
   using type = T;
@@ -77,7 +77,6 @@ void convert(const Tensor& from, Tensor& to);
 // The tensor with every element converted. Shares the storage if it already has this type.
 Tensor converted(const Tensor& tensor, DType dtype);
 
-// Every element as a double, in order.
 std::vector<double> doubles_of(const Tensor& tensor);
 
 }  // namespace shoal::ops

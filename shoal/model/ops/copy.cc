@@ -11,7 +11,7 @@ struct Walk {
   Strides from, to;
 };
 
-// Joins axes that lie one behind the other in both places, so that runs are as long as they can be.
+// Joins axes that are contiguous in both places, so that runs are as long as possible.
 Walk joined(const Shape& shape, const Strides& from, const Strides& to) {
   Walk walk;
   for (size_t d = 0; d < shape.rank(); ++d) {

@@ -11,7 +11,7 @@
 
 namespace shoal::ops {
 
-// Calls f(std::integral_constant<size_t, N>{}) with N = bytes: memcpy of N is then one move.
+// Calls f(std::integral_constant<size_t, N>{}) with N = bytes, so that memcpy of N is one move.
 template <class F>
 void visit_size(size_t bytes, F&& f) {
   switch (bytes) {

@@ -30,7 +30,7 @@ T smaller(T a, T b) {
   return b < a || is_nan_element(b) ? b : a;
 }
 
-// The identities of larger() and smaller(): infinite where the type has infinities.
+// The identities of larger() and smaller(): infinite if the type has infinities.
 template <class T>
 inline constexpr T kBottom = std::numeric_limits<T>::has_infinity
                                  ? -std::numeric_limits<T>::infinity()

@@ -14,7 +14,7 @@ namespace shoal::ops {
 std::span<const Operator* const> all();
 
 // The operator of this name, ONNX's ("Conv") or that of one of Shoal's own ("FusedConv"). Null
-// where there is none.
+// if there is none.
 const Operator* find(std::string_view name);
 
 }  // namespace shoal::ops

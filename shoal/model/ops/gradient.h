@@ -34,7 +34,7 @@ Gradient step_gradient;  // zero wherever it is defined: Floor, Sign
 Gradient add_gradient, clip_gradient, div_gradient, dropout_gradient, extremum_gradient,
     mean_gradient, mul_gradient, pow_gradient, prelu_gradient, sub_gradient, where_gradient;
 
-// gradient_movement.cc: operators that move elements, and add nothing to them.
+// gradient_movement.cc: operators that only move elements.
 Gradient cast_gradient, concat_gradient, expand_gradient, pad_gradient, reshape_gradient,
     slice_gradient, split_gradient, transpose_gradient, trilu_gradient;
 Gradient permutation_gradient;  // for one input whose elements move by its type alone
@@ -90,9 +90,9 @@ Gradient batch_normalization_gradient, instance_normalization_gradient,
 Gradient softmax_gradient, log_softmax_gradient, negative_log_likelihood_loss_gradient,
     softmax_cross_entropy_loss_gradient;
 
-// Gradients of operators that are a formula of others. The formula is appended to the graph, then
-// the gradients of its nodes in reverse order. The outputs of the operator are thus computed a
-// second time; in return no gradient has to be derived by hand.
+// Gradients of operators that are a formula of others. Appends the formula, then the gradients of
+// its nodes in reverse order. This computes the operator's outputs a second time, but no gradient
+// has to be derived by hand.
 class Chain;
 
 // `formula` gives the outputs of the node from its inputs. REQUIRES: every operator that it adds

@@ -1,5 +1,5 @@
-// Element types of ONNX that tensors here do not have: floats of 8 and 4 bits, integers of 4 and 2.
-// Their values are held in the smallest type that has all of them, exactly.
+// Element types of ONNX that Shoal's tensors lack: floats of 8 and 4 bits, integers of 4 and 2.
+// Their values are held exactly, in the smallest type that represents all of them.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ size_t packed_bytes(const NarrowType& type, int64_t count);
 // `packed` has packed_bytes() of the elements of `to`.
 void unpack(const NarrowType& type, std::span<const std::byte> packed, Tensor& to);
 
-// What becomes of a number that the type does not have.
+// How to convert a number that the type cannot represent.
 struct Rounding {
   enum class Power : uint8_t { kUp, kDown, kClosest };
 

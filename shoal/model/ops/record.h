@@ -3,7 +3,7 @@
 
 #include "shoal/model/graph/operator.h"
 
-// SHOAL_RECORD(relu) = {...};  A constant is seen outside its file only if it was declared extern.
+// SHOAL_RECORD(relu) = {...}; The macro declares the constant extern, for external linkage.
 // Including ops.h for that would compile every operator anew whenever one is added.
 #define SHOAL_RECORD(name)    \
   extern const Operator name; \

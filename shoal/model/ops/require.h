@@ -38,8 +38,8 @@ inline size_t axis_in(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }
 
-// The inputs of `reference` in the form in which `infer` had them, for functions that both call.
-// The operands point into `inputs`.
+// The inputs of `reference` in the form that `infer` takes, for functions that both call. The
+// operands point into `inputs`.
 std::vector<Operand> operands_of(std::span<const Tensor> inputs);
 
 // An attribute that has no default.
@@ -53,9 +53,9 @@ Result<std::vector<int64_t>> require_ints(const Operand& operand);
 
 // The same for an input that lists axes or sizes: a vector, or a scalar for a list of one.
 Result<std::vector<int64_t>> require_list(const Operand& operand);
-// The other way round: the tensor of a list.
+// The inverse: the tensor of a list.
 Tensor list_of(std::span<const int64_t> elements);
-// The same in the integer type of another list, whose place it takes.
+// The same, in the integer type of the list that it replaces.
 Tensor list_like(const Operand& list, std::span<const int64_t> elements);
 
 // One element, whatever its rank.

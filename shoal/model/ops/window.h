@@ -1,6 +1,6 @@
 // Window: the geometry that convolutions and pools share. A kernel slides over the spatial axes of
-// [n, c, spatial...]; attributes of ONNX say how far it steps, how it is spread and what surrounds
-// the input. It knows nothing of channels, groups or elements.
+// [n, c, spatial...]; attributes of ONNX say its strides, dilations and pads. Channels, groups and
+// elements play no part.
 #pragma once
 
 #include <array>
@@ -71,7 +71,7 @@ Result<Window> require_window(const Node& node, const Shape& x);
 // The window of a convolution: the kernel is that of the weights.
 Result<Window> require_window(const Node& node, const Shape& x, const Shape& w);
 
-// The same windows again. REQUIRES: `infer` has accepted the node with these shapes.
+// The same windows. REQUIRES: `infer` has accepted the node with these shapes.
 Window window_of(const Node& node, const Shape& x);
 Window window_of(const Node& node, const Shape& x, const Shape& w);
 

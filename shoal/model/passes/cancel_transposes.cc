@@ -27,7 +27,7 @@ Attributes perm_attribute(const Permutation& permutation) {
 }
 
 // The constant with its axes permuted back, so that it broadcasts to the values before the
-// Transpose. Nothing if more than one of its axes is longer than 1: the elements would have to
+// Transpose. nullopt if more than one of its axes is longer than 1: the elements would have to
 // move, too.
 std::optional<Tensor> before(const Tensor& constant, const Permutation& permutation) {
   if (constant.count() == 1) return constant;

@@ -192,7 +192,7 @@ class BatchNormFolder {
     if (last != &head && all.is_finite()) folds_.emplace(last, Fold{&head, *axis, std::move(all)});
   }
 
-  // The axis of channels in the output of a product with constant weights; nothing for other nodes.
+  // The axis of channels in the output of a product with constant weights; nullopt for other nodes.
   std::optional<size_t> channel_axis(const Node& node) const {
     const Operator* op = node.op;
     const bool is_conv = op == &ops::conv || op == &ops::conv_transpose;

@@ -31,7 +31,7 @@ std::optional<Pads> zeros_around(const Graph& graph, const Node& pad) {
   return pads;
 }
 
-// The pads of the node itself. Nothing if they depend on the size of its input (SAME).
+// The pads of the node itself. nullopt if they depend on the size of its input (SAME).
 std::optional<Pads> own_pads(const Node& node, size_t count) {
   const std::string mode = node.text("auto_pad", "NOTSET");
   if (mode == "VALID") return Pads(count, 0);

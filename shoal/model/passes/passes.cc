@@ -13,7 +13,7 @@ namespace {
 // A pass may enable one that ran before it. The bound is for graphs where two undo each other.
 constexpr int kMaxRounds = 4;
 
-// The next graph; nothing if the pass changed nothing.
+// The next graph; nullopt if the pass changed nothing.
 Result<std::optional<Graph>> run_clean(const Pass& pass, const Graph& graph) {
   SHOAL_ASSIGN(Graph next, pass.run(graph));
   if (same(graph, next)) return std::optional<Graph>();

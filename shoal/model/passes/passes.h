@@ -16,7 +16,7 @@ namespace shoal::passes {
 
 struct Pass {
   std::string_view name;  // "fold_constants", the file name
-  std::string_view what;  // one line for people
+  std::string_view what;  // a one-line description
   Result<Graph> (*run)(const Graph&);
 };
 
@@ -26,7 +26,7 @@ struct Pass {
 
 // All passes, in the order in which the driver runs them.
 std::span<const Pass> all();
-// Null where there is no pass of this name.
+// Null if there is no pass of this name.
 const Pass* find(std::string_view name);
 
 // The effect of one pass, as `shoal inspect --passes` prints it.
@@ -38,8 +38,8 @@ struct Report {
   double seconds = 0;
 };
 
-// Runs all passes, and again from the start while something changed, a few rounds at most. Appends
-// a report per pass and round. Fails only if a pass makes a graph that does not verify.
+// Runs all passes, and repeats them while something changes, for a few rounds at most. Appends a
+// report per pass and round. Fails only if a pass makes a graph that does not verify.
 Result<Graph> optimize(const Graph& graph, std::vector<Report>* reports = nullptr);
 
 }  // namespace shoal::passes

@@ -9,8 +9,8 @@
 namespace shoal::passes {
 namespace {
 
-// Operators that change no element as long as they do not change the type. A reduction over axes of
-// size 1, or a Concat of one input with empty ones, gives that input back.
+// Operators that change no element unless they change the type. A reduction over axes of size 1, or
+// a Concat of one input with empty ones, gives that input back.
 bool is_identity_of_same_type(const Operator* op) {
   static constexpr const Operator* kOperators[] = {
       &ops::identity,       &ops::cast,           &ops::cast_like,      &ops::reshape,

@@ -25,7 +25,7 @@ class Rewriter {
   const Graph& from() const { return from_; }
   Graph& to() { return to_; }
 
-  // The value in the new graph that stands for `old`; kNoValue stays what it is.
+  // The value in the new graph that stands for `old`; kNoValue for kNoValue.
   ValueId map(ValueId old);
   std::vector<ValueId> map(const std::vector<ValueId>& old);
 
@@ -35,12 +35,12 @@ class Rewriter {
   // The node as it is, with mapped inputs. Its outputs keep their names.
   Status copy(const Node& node);
   // Adds a node with another operator, inputs (already mapped) and attributes in the place of
-  // `node`. Returns false, and changes nothing, where the operator refuses them or the outputs
-  // would have other types. A pass can thus try a rewrite and leave the node as it is otherwise.
+  // `node`. If the operator refuses them or the outputs would have other types, returns false and
+  // changes nothing, so that passes can try a rewrite.
   bool substitute(const Node& node, const Operator& op, std::vector<ValueId> inputs,
                   Attributes attributes);
 
-  // A new constant for the node that replaces `node`: "y.bias" where its output is y.
+  // A new constant for the node that replaces `node`: "y.bias" if its output is y.
   ValueId add_constant(const Node& node, std::string_view role, Tensor tensor);
 
   // Marks the outputs, under the names they had, and returns the graph. REQUIRES: called once, at
@@ -53,7 +53,7 @@ class Rewriter {
 
   const Graph& from_;
   Graph to_;
-  std::vector<ValueId> fresh_;  // per old value; kNoValue: not there yet
+  std::vector<ValueId> fresh_;  // per old value; kNoValue: not made yet
 };
 
 // Walks the nodes in order and copies those for which f(rewriter, node) returns false.
@@ -66,7 +66,7 @@ Result<Graph> rewrite(const Graph& graph, F f) {
   return rewriter.finish();
 }
 
-// Questions that passes ask about the surroundings of a node.
+// Queries about the neighbours of a node.
 
 // The producer and the readers of each value of a graph. Made in linear time, asked in constant
 // time. The graph must outlive it and must not change.
@@ -104,7 +104,7 @@ std::optional<double> scalar(const Graph& graph, ValueId id);
 // Whether the only element of a constant is `expected`, up to the rounding of exporters.
 bool is_scalar(const Graph& graph, ValueId id, double expected);
 
-// A node of two inputs, one of which is a constant of one element.
+// A node of two inputs, one a constant of one element.
 struct WithScalar {
   ValueId other;
   double scalar;

@@ -12,13 +12,12 @@ namespace shoal {
 inline constexpr double kSameAnswer = 1e-4;
 
 // Returns the largest difference between two elements as a share of the largest magnitude in
-// `want`: max |got - want| / max |want|. Zero where all are equal, infinity where an element is NaN
-// or infinite in one tensor and not the same in the other, where `want` is all zeros and `got` is
-// not, and where types or shapes differ. Elements that are no floats differ by infinity or not at
-// all.
+// `want`: max |got - want| / max |want|. Zero if all are equal. Infinity if a NaN or infinite
+// element is not the same in the other tensor, if `want` is all zeros and `got` is not, if types or
+// shapes differ, and for different elements that are not floats.
 double relative_error(const Tensor& got, const Tensor& want);
 
-// The largest relative error of any pair; infinity where the numbers of tensors differ.
+// The largest relative error of any pair; infinity if the numbers of tensors differ.
 double relative_error(std::span<const Tensor> got, std::span<const Tensor> want);
 
 }  // namespace shoal

@@ -1,5 +1,5 @@
-// DType: the element types of tensors, their C++ types, and how to get from one to the other. All
-// of it is values and constants: any threads may use it at once, and nothing fails.
+// DType: the element types of tensors, their C++ types, and how to get from one to the other.
+// Thread-safe; nothing fails.
 #pragma once
 
 #include <array>

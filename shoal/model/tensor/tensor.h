@@ -28,7 +28,7 @@
 
 namespace shoal {
 
-// Up to eight dimensions, by value, off the heap.
+// Up to eight dimensions, stored inline.
 class Shape {
  public:
   // The most dimensions a shape has.
@@ -36,12 +36,12 @@ class Shape {
 
   // The shape of a scalar: no dimensions, one element.
   Shape() = default;
-  // These dimensions. REQUIRES: at most kMaxRank of them.
+  // REQUIRES: at most kMaxRank dimensions.
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const int64_t> dims) {
     for (int64_t d : dims) push_back(d);
   }
-  // As many dimensions as `rank`, all equal. REQUIRES: rank <= kMaxRank.
+  // `rank` equal dimensions. REQUIRES: rank <= kMaxRank.
   static Shape filled(size_t rank, int64_t dim) {
     Shape shape;
     for (size_t i = 0; i < rank; ++i) shape.push_back(dim);
@@ -95,8 +95,8 @@ struct TensorType {
 std::string to_string(const TensorType& type);  // "f32[1,3,224,224]"
 
 // Refuses negative dimensions (kInvalidArgument) and tensors of more than 8 GB, overflow included
-// (kExhausted). An empty tensor is held to a limit, too: its other dimensions are still multiplied.
-// The dimensions of a type that passes may be counted and multiplied without further checks.
+// (kExhausted). Empty tensors have a limit, too, because their other dimensions are multiplied. The
+// dimensions of a type that passes may be counted and multiplied without further checks.
 Status check(const TensorType& type);
 
 // Elements and their type. Copying a Tensor shares its storage; clone() copies the elements.
@@ -104,16 +104,16 @@ class Tensor {
  public:
   // No tensor: stands for an input that was not given.
   Tensor() = default;
-  // Elements are zero. REQUIRES: check(type).ok(). Throws std::bad_alloc where memory is short.
+  // Elements are zero. REQUIRES: check(type).ok(). Throws std::bad_alloc if memory is short.
   explicit Tensor(TensorType type);
 
   // Elements are unspecified: for code that writes all of them. Otherwise as above.
   static Tensor uninitialized(TensorType type);
 
-  // Elements that lie elsewhere and are not copied: `owner` is kept as long as any copy of the
-  // tensor, and may be null where the memory outlives them all. The elements must not be written
-  // while someone reads the tensor. `mapped` says that they are part of a mapped file, which can be
-  // read again. REQUIRES: check(type).ok(); type.bytes() bytes at `data`, aligned for one element.
+  // A view of elements, not a copy. `owner` is kept as long as any copy of the tensor; it may be
+  // null if the memory outlives them all. The elements must not be written while the tensor is
+  // read. `mapped`: they are part of a mapped file, which can be read again. REQUIRES:
+  // check(type).ok(); type.bytes() bytes at `data`, aligned for one element.
   static Tensor view(TensorType type, const std::byte* data, std::shared_ptr<const void> owner,
                      bool mapped = false);
 
@@ -125,9 +125,9 @@ class Tensor {
     return of<T>(shape, std::span<const T>(elements.begin(), elements.size()));
   }
 
-  // Whether there is a tensor; a default-constructed one is not.
+  // False for a default-constructed tensor.
   bool defined() const { return data_ != nullptr; }
-  // The type of the tensor; a scalar f32 where there is none.
+  // The type of the tensor; a scalar f32 if there is none.
   const TensorType& type() const { return type_; }
   const Shape& shape() const { return type_.shape; }
   DType dtype() const { return type_.dtype; }
@@ -153,11 +153,11 @@ class Tensor {
 
   // The same elements, shared, under another shape. REQUIRES: shape.count() == count().
   Tensor reshaped(const Shape& shape) const;
-  // A tensor with elements of its own.
+  // A deep copy.
   Tensor clone() const;
 
-  // For a device that has made its own copy of a mapped tensor: frees the memory, not the elements,
-  // which come back from the file when touched. Does nothing to other tensors.
+  // For a device that has copied a mapped tensor: frees the memory; the elements are read from the
+  // file again when touched. Does nothing to other tensors.
   void release_pages() const;
 
  private:

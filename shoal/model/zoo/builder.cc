@@ -55,7 +55,7 @@ ValueId Builder::input(std::string name, const Shape& shape) {
 
 ValueId Builder::add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes,
                      const std::string& name) {
-  const ValueId first = inputs[0];  // returned where there is no output
+  const ValueId first = inputs[0];  // returned if there is no output
   if (!status_.ok()) return first;
   auto outputs = graph_.add_node(op, std::move(inputs), std::move(attributes), {name}, name);
   if (outputs.ok()) return (*outputs)[0];
@@ -72,8 +72,8 @@ ValueId Builder::constant(std::string name, Tensor tensor) {
   return graph_.add_constant(std::move(name), std::move(tensor));
 }
 
-// Each tensor has a stream of its own, numbered in the order of creation, so adding a layer leaves
-// the weights before it as they are.
+// Each tensor has its own stream, numbered in the order of creation, so adding a layer does not
+// change the weights before it.
 ValueId Builder::normal(std::string name, const Shape& shape, double deviation) {
   Tensor tensor({DType::kF32, shape});
   fill_normal(tensor.data<float>(), RandomStream(options_.seed, tensors_++), deviation);

@@ -36,8 +36,7 @@ struct Window {
   }
 };
 
-// A layer that cannot be added, such as one of a batch beyond all limits, ends the building: later
-// calls do nothing, and finish() returns the error.
+// After a layer that cannot be added, later calls do nothing, and finish() returns the error.
 class Builder {
  public:
   explicit Builder(const Options& options) : options_(options) {}

@@ -1,5 +1,5 @@
-// The table of networks: see zoo.h. The numbers of parameters are those of the papers or of
-// torchvision, and a test compares them.
+// The table of networks. The numbers of parameters are those of the papers or of torchvision, and a
+// test compares them.
 #include "shoal/model/zoo/zoo.h"
 
 #include <algorithm>

@@ -82,7 +82,7 @@ CutConstant cut_input(const Graph& graph, const Node& node, size_t input,
 // The weights of a product of integers, by block.
 struct IntegerWeights {
   CutConstant parts;
-  std::vector<Tensor> zero_points;  // undefined where there are none
+  std::vector<Tensor> zero_points;  // undefined if there are none
   std::vector<Tensor> differences;  // from them, as f32, which holds them exactly
 
   IntegerWeights(const Graph& graph, const Node& node, const SplitProduct& split)
@@ -264,8 +264,8 @@ namespace {
 // never met: all roundings would have to go the same way.) Errors of a node's inputs pass through
 // to its output with about their relative size, and add up along the longest path through the
 // graph. Values that are rounded on purpose, to 16 or 8 bits, add half a step. Two computations are
-// each off by so much, and elements that are not the largest may lose as much again by
-// cancellation: four times the sum is allowed.
+// each off by that, and elements that are not the largest may lose as much again by cancellation:
+// four times the sum is allowed.
 constexpr double kSlack = 4;
 
 // Half a step of the type, relative to the largest element.

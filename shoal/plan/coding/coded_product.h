@@ -1,4 +1,4 @@
-// Coded product: a product in shares, and parities of them, which are the same product with sums of
+// Coded product: a product split into shares, and parities, which are the same product with sums of
 // the shares' weights.
 #pragma once
 
@@ -20,8 +20,8 @@ struct CodedProduct {
 // OK iff all sums of a plain product's integers are exact. Products of reals are always fine.
 Status check_exact(const Graph& graph, const Node& node, const SplitProduct& split, int parities);
 
-// Appends the shares and parities to `graph`. The node, a plain product of `from`, says what the
-// weights are; `inputs` are its inputs in `graph`.
+// Appends the shares and parities to `graph`. The node is a plain product of `from`; `inputs` are
+// its inputs in `graph`.
 //
 // Integers add up exactly, but sums of 8-bit weights do not fit 8 bits: a parity of such a product
 // is two products, one per digit, and so costs twice as much as a share.
@@ -37,12 +37,12 @@ struct SharedProduct {
 };
 
 struct CodedSegment {
-  std::map<size_t, SharedProduct> products;  // by node; none: it is to be repeated
+  std::map<size_t, SharedProduct> products;  // by node; empty: the segment must be repeated
   std::string why_not;
-  bool is_light = false;  // no product at all, so that readers may compute it themselves
+  bool is_light = false;  // has no product, so that readers may compute it themselves
 };
 
-// For one segment, and for all of a plan. `spare` workers must be left beside those of a product,
+// For one segment, and for a whole plan. Besides a product's workers, `spare` workers must be left
 // for parities.
 CodedSegment find_coded_segment(const Graph& graph, const Segment& segment,
                                 const std::vector<Part>& parts, size_t spare,

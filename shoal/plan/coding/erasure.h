@@ -12,7 +12,7 @@ namespace shoal::plan {
 
 using Coefficients = std::vector<std::vector<double>>;  // by parity and data
 
-// More parities would need larger systems to be solved, with worse condition numbers.
+// More parities would need larger systems, with worse condition numbers.
 inline constexpr int kMostParities = 2;
 
 // For reals: unit vectors spread evenly over half a circle, the parities' own among them, so that
@@ -24,9 +24,8 @@ Coefficients integer_coefficients(size_t data, int parities);
 // recovered from.
 double worst_condition(const Coefficients& coefficients);
 
-// OK iff every loss of as many members as there are parities can be recovered from. Only the
-// numbers are checked; a caller that makes or receives a code checks the members. `integers`
-// requires whole numbers.
+// OK iff any loss of as many members as there are parities can be recovered from. Checks the
+// numbers only; the caller checks the members. `integers` requires whole numbers.
 Status check_coefficients(const Coefficients& coefficients, size_t data, bool integers);
 
 // OK iff the members of each code fit each other and are in no other code.
@@ -43,12 +42,12 @@ struct Recovery {
   double divisor = 1;
 };
 
-// Recoveries of all lost data; nothing if fewer members are here than there are data.
+// Recoveries of all lost data; nullopt if fewer members are here than there are data.
 std::optional<std::vector<Recovery>> find_recoveries(const Coefficients& coefficients,
                                                      const std::vector<bool>& here);
 
-// The lost value, as long along the axis as it should be. Members that are not used may be
-// undefined. f32, or exactly i32 where the code is one of integers.
+// The lost value, of `length` along the axis. Unused members may be undefined. f32, or exact i32
+// for a code of integers.
 Tensor recover(const Recovery& recovery, std::span<const Tensor> members, size_t axis,
                int64_t length);
 

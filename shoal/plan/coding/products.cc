@@ -1,7 +1,7 @@
 // Recognises products that a code can protect, and lowers fused ones. A code needs y_i = x * W_i
 // with the same x for all shares: a split by output channels has it; one by rows does not, because
 // every share reads other rows of x. Activations and rounding are not linear, so they must come
-// after decoding and become nodes of their own.
+// after decoding and become separate nodes.
 #include "shoal/plan/coding/products.h"
 
 #include <algorithm>

@@ -22,16 +22,16 @@ struct SplitProduct {
 Result<SplitProduct> find_split(const Graph& graph, const Node& node,
                                 std::span<const Tile* const> tiles);
 
-// Whether the product can be cut as it is: no activation, no rounding.
+// Whether the product can be cut unchanged: no activation, no rounding.
 bool is_plain(const Node& node);
 
 // A step towards a plain product, for a node that can be coded: bias and activation of fused
-// operators and the rounding of quantised ones become nodes of their own. Reads `inputs` and
-// returns the value that stands for the output.
+// operators and the rounding of quantised ones become separate nodes. Reads `inputs` and returns
+// the value that stands for the output.
 Result<ValueId> append_lowered(Node node, std::vector<ValueId> inputs, Graph& graph);
 
 // Expanding fused operators into ONNX's own, so that a product that they contain can be rewritten:
-// it is linear, and what comes after it, an activation, is a node of its own.
+// it is linear, and an activation after it is a separate node.
 struct ExpandedProducts {
   Graph graph;
   std::map<size_t, size_t> products;  // by node that was expanded: its product in the new graph

@@ -33,7 +33,7 @@ bool has_fused_products(const Graph& graph, const CodedSegments& segments) {
   });
 }
 
-// One step of lowering: activations and rounding of products to be coded become nodes of their own.
+// One step of lowering: activations and rounding of products to be coded become separate nodes.
 Result<Draft> lowered(const Graph& graph, const Plan& plan, const CodedSegments& coded) {
   passes::Rewriter rewriter(graph);
   Draft draft;
@@ -131,7 +131,7 @@ class Protector {
   }
 
   // Copies every task to the workers that follow its own, in a circle. Consecutive workers share
-  // copies of neighbouring pieces, so many reads stay local.
+  // copies of neighbouring pieces, so that most reads stay local.
   std::vector<Task> repeated(const Segment& segment) {
     std::vector<Task> tasks;
     for (Task task : segment.tasks) {

@@ -12,14 +12,14 @@
 namespace shoal::plan {
 
 struct Protected {
-  Graph graph;  // the same function, with what is coded as shares and parities
+  Graph graph;  // the same function, with coded products as shares and parities
   Plan plan;
-  std::vector<std::string> not_coded;  // by segment: why; empty where it is
+  std::vector<std::string> not_coded;  // by segment: the reason; empty if it is coded
 };
 
-// `workers` are those that may be used. Nodes of a coded segment besides its products are left to
-// its readers if they are cheap; otherwise the whole segment is repeated. Without `coded`,
-// everything is. kInvalidArgument for losses other than 1 or 2, or too few workers.
+// `workers` may be used. Nodes of a coded segment besides its products are left to its readers if
+// they are cheap; otherwise the whole segment is repeated. Without `coded`, everything is.
+// kInvalidArgument for losses other than 1 or 2, or too few workers.
 Result<Protected> protect(const Graph& graph, const Plan& plan, int losses,
                           const std::vector<int>& workers, bool coded = true);
 

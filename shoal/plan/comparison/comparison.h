@@ -19,8 +19,8 @@ struct Comparison {
   ClusterProfile cluster;
   std::vector<Prediction> plans;  // the best first; never empty
   Prediction single;              // everything on the best worker
-  // False: no worker has the memory for all, and `single` is the time of one that had. It cannot be
-  // deployed.
+  // False: no worker has the memory for everything. `single` then assumes one that has and cannot
+  // be deployed.
   bool single_fits = true;
 
   const Prediction& best() const { return plans[0]; }
@@ -31,12 +31,12 @@ struct Comparison {
 Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
                                  const PlanOptions& options);
 
-// Measured times in place of predicted ones, for `single` and for the best plan. Bytes on the wire
-// are those of the prediction: a measurement has none.
+// Replaces predicted times by measured ones, for `single` and the best plan. Bytes on the wire stay
+// predicted: a measurement has none.
 Comparison with_measured(Comparison comparison, Timeline single, Timeline best);
 
-// Options for the yardstick of redundancy: as many workers fewer as may be lost, and none to spare,
-// so that each computes as much as it does by a plan that survives. The last ones are left out.
+// Options for the baseline of redundancy: without spare workers and without the last workers, as
+// many as may be lost, so that each computes as much as in a surviving plan.
 PlanOptions without_spare(PlanOptions options, size_t workers);
 
 // Everything on one worker.
@@ -44,8 +44,8 @@ struct BestWorker {
   Prediction plan;
   bool has_memory = true;  // the worker, for all of it
 };
-// The fastest of the workers that have the memory for everything or, where none has, of all. Those
-// in `excluded` are left out.
+// The fastest of the workers that have the memory for everything or, if none has, of all, less
+// `excluded`.
 Result<BestWorker> plan_for_best(const Graph& graph, const ClusterProfile& cluster,
                                  const std::vector<int>& excluded);
 

@@ -1,5 +1,5 @@
-// Conclusion: what a measurement says about a plan, and why it differs from the prediction where it
-// does. What was measured counts, not what was predicted.
+// Conclusion: what a measurement says about a plan, and why it differs from the prediction. The
+// measurement decides.
 #pragma once
 
 #include <string>

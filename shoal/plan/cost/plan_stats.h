@@ -14,7 +14,7 @@ int64_t halo_bytes(const Graph& graph, const Plan& plan, const Schedule& schedul
 // The most that the nodes of a part read and write at a time, weights apart.
 double activation_bytes(const Graph& graph, const Part& part);
 
-// By worker: the weights of its tasks, and room for what the largest of them reads and computes.
+// By worker: the weights of its tasks, and what the largest task reads and computes.
 std::vector<double> memory_bytes(const Graph& graph, const Plan& plan, const Schedule& schedule,
                                  size_t workers);
 

@@ -20,7 +20,7 @@ namespace {
 // and a message that waits for one busy resource does not block others. O(messages * log messages)
 // plus the scans of waiting queues.
 
-// The span of a message that was never sent, because nobody waited for it any more.
+// The span of a message that was never sent, because no reader waited for it any more.
 constexpr Span kNever{-1, -1};
 
 // A request on its way.
@@ -276,7 +276,8 @@ void Simulation::finish(Item item, double time) {
   const size_t worker = item.index;
   machines_[worker + 1].busy = false;
   const TaskStep& task = request.steps->tasks[worker][request.next[worker]++];
-  // A request that was answered meanwhile needs nothing more; the task itself could not be stopped.
+  // A request that was answered meanwhile needs no more work; the running task could not be
+  // stopped.
   if (!request.is_forgotten()) {
     for (size_t message : task.sends) ask({item.request, message}, time);
   }

@@ -10,10 +10,10 @@
 
 namespace shoal::plan {
 
-// A resource that one message at a time may use: a machine's way out, its way in, a medium.
+// A resource that carries one message at a time: a machine's output, its input, a medium.
 using Resource = size_t;
 
-// The resources of one message, off the heap: sender, receiver, and the media of both.
+// The resources of one message, without a heap allocation: sender, receiver, and the media of both.
 class Resources {
  public:
   void push_back(Resource resource) { list_[size_++] = resource; }

@@ -6,12 +6,12 @@
 //   level l: groups of up to 8 * 2^l workers. Layouts are those of the best chain so far, and those
 //            over groups of the two sizes that are new at this level.
 //
-// The flat search tries every group size at every cut: O(log n) layouts of n tasks, each of which
+// The flat search tries every group size at every cut: O(log n) layouts of n tasks, and each task
 // meets the boxes of n others. Here the last level alone has n tasks, and few layouts. The best
 // chain so far is one of those that a level compares, so that no level makes the plan slower.
 //
 // A group of size k is the first k workers in one of the orders that similar workers suggest: by
-// ability, by link, and, where there are several media, one worker of each group of similar ones in
+// ability, by link, and, if there are several media, one worker of each group of similar ones in
 // turn, so that the media share the traffic. A size in the middle of a group of similar workers is
 // arbitrary, so that ends of groups are sizes as well.
 #include "shoal/plan/hierarchy/levels.h"
@@ -26,8 +26,8 @@
 namespace shoal::plan {
 namespace {
 
-// Grouping by the first that fits: a worker joins the first group whose first worker it is similar
-// to. Workers come by falling ability, so the first of a group is its ablest. O(workers * groups).
+// First fit: a worker joins the first group whose first worker is similar. Workers come by falling
+// ability, so the first of a group is its ablest. O(workers * groups).
 bool near(double a, double b) { return a <= kSimilar * b && b <= kSimilar * a; }
 
 bool similar(const Choices& choices, const ClusterProfile& cluster, int a, int b) {
@@ -66,8 +66,7 @@ std::vector<int> in_turn(const std::vector<Choices::Group>& groups) {
   return workers;
 }
 
-// Groups of similar workers one after the other, cut into teams. A team that lies across the end of
-// a group has workers of two groups.
+// Groups one after the other, cut into teams, so that a team may have workers of two groups.
 std::vector<std::vector<int>> make_teams(const std::vector<Choices::Group>& groups, size_t size) {
   std::vector<std::vector<int>> teams;
   for (const Choices::Group& group : groups) {
@@ -85,7 +84,7 @@ constexpr size_t kMostLive = 2;  // values at a cut: a residual and what is adde
 constexpr double kWorthIt = 0.01;
 // From this number of workers on, an estimate is so slow that fewer ways are kept at each cut.
 constexpr size_t kWide = 64;
-// Workers that share channels: each of them sends to each, so that messages are their square.
+// Most workers that share channels: each sends to each, so messages grow with their square.
 constexpr size_t kMostOfChannels = 128;
 
 class LevelPlanner {
@@ -110,7 +109,7 @@ class LevelPlanner {
     for (const std::vector<size_t>& sizes : levels()) {
       const double before = seconds_;
       SHOAL_TRY(refine(sizes));
-      // Where twice as many workers bring nothing, still more bring nothing either.
+      // If twice as many workers do not help, still more do not either.
       if (seconds_ > (1 - kWorthIt) * before) break;
     }
     if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");

@@ -9,27 +9,27 @@
 
 namespace shoal::plan {
 
-// Groups of similar workers: those that a plan may treat alike.
+// Groups of similar workers, which a plan may treat alike.
 
 // Workers of one group differ by at most this factor in ability, memory, bandwidth and latency, and
-// share one medium or have wires of their own.
+// share one medium or have dedicated wires.
 inline constexpr double kSimilar = 1.1;
 
-// Every worker that may be used is in one group. The group of the ablest worker comes first, and in
-// each group the ablest worker.
+// Partitions the usable workers. The ablest worker's group comes first, and in each group the
+// ablest worker.
 std::vector<Choices::Group> similar_workers(const Choices& choices, const ClusterProfile& cluster);
 
-// All workers, one of each group in turn: neighbours differ in their medium where they can.
+// All workers, one of each group in turn, so that neighbours differ in their medium if possible.
 std::vector<int> in_turn(const std::vector<Choices::Group>& groups);
 
 // Teams: workers that answer requests together, each team by itself. Many small teams keep a large
 // cluster busy, and a loss concerns one of them.
 
-// Teams of `size` workers, similar ones together; what is left over makes up the last team. All
-// workers of the groups are in one team each. REQUIRES: size > 0
+// Partitions the groups into teams of `size` similar workers; the last team may be smaller.
+// REQUIRES: size > 0
 std::vector<std::vector<int>> make_teams(const std::vector<Choices::Group>& groups, size_t size);
 
-// Workers of the first level. With as many or fewer, there is nothing to widen.
+// Workers of the first level. Smaller clusters have no other level.
 inline constexpr size_t kFirstLevel = 8;
 
 // The best plan of every level, the best first. Fails as make_plans() does, and with
@@ -43,7 +43,7 @@ Result<std::vector<Prediction>> make_plans_by_levels(const Graph& graph,
 Result<Comparison> compare_plans_by_levels(const Graph& graph, ClusterProfile cluster,
                                            const PlanOptions& options);
 
-// Whether plans by levels are to be preferred: for many workers, where the options allow it.
+// Whether to prefer plans by levels: for many workers, if the options allow it.
 bool should_plan_by_levels(const ClusterProfile& cluster, const PlanOptions& options);
 
 }  // namespace shoal::plan

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kMemory = 200;              // frames; older ones count less
 constexpr size_t kMostEvaluations = 50'000;  // tens of milliseconds
-// Measured figures are rounded up, so that streams that are nearly alike are alike, and a placement
-// holds while they tremble.
+// Measured figures are rounded up, so that nearly equal streams are equal, and placements are
+// stable under noise.
 constexpr double kActivityStep = 0.1, kSecondsStep = 0.5e-3;
 
 double rounded_up(double value, double step) { return step * std::ceil(value / step); }
@@ -101,7 +101,7 @@ std::vector<int> ClusterPlacer::place(const Graph& network, const plan::ClusterP
     options.previous = places_;
   }
   auto placed = placement::place(problem, options);
-  // Of a profile that makes no sense: requests take turns.
+  // For an invalid profile: requests take turns.
   if (!placed.ok()) return std::vector<int>(streams_.names.size(), kNowhere);
   Decision decision{*std::move(placed), {}};
   std::vector<Places> places;

@@ -1,6 +1,5 @@
-// ClusterPlacer: which worker of a cluster looks at each of several streams that one machine
-// decodes, gates and tracks. It learns from the frames what that costs, and how many the gate lets
-// through.
+// ClusterPlacer: assigns the network of each of several streams, which one machine decodes, gates
+// and tracks, to a worker of a cluster. It learns costs and gate rates from the frames.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +21,8 @@ struct StreamsHere {
   double watts = 0;  // of a worker that computes, beyond those at rest; 0: not known
 };
 
-// The problem of a cluster: machine 0 is this one, machine w + 1 is worker w. Workers that are not
-// in `workers` can do nothing. `activity` is of each stream, `seconds` of a frame here.
+// The problem of a cluster: machine 0 is this one, machine w + 1 is worker w. Other workers can do
+// nothing. `activity` is of each stream, `seconds` of a frame here.
 Problem problem_of(const StreamsHere& streams, const Graph& network,
                    const plan::ClusterProfile& cluster, const std::set<int>& workers,
                    const std::vector<double>& activity, double seconds);
@@ -33,19 +32,19 @@ class ClusterPlacer {
  public:
   explicit ClusterPlacer(StreamsHere streams);
 
-  // A frame was answered: whether the network looked at it, and the seconds that this machine
-  // computed for it.
+  // Records an answered frame: whether the network ran on it, and the seconds that this machine
+  // computed.
   void note(size_t stream, bool looked, double seconds_here);
 
-  // The worker that looks at each stream; kNowhere: none can. Streams stay where they were if that
-  // is nearly as good.
+  // The worker for each stream; kNowhere if none can. Streams stay where they were if that is
+  // nearly as good.
   std::vector<int> place(const Graph& network, const plan::ClusterProfile& cluster,
                          const std::set<int>& workers);
 
-  // A placement in words and numbers, for the user.
+  // A placement, for the user.
   struct Decision {
     Placement placement;
-    std::vector<std::string> workers;  // that look at each stream; "" for none
+    std::vector<std::string> workers;  // for each stream; "" for none
   };
   Decision latest() const;
   size_t changes() const;  // placements in which a stream moved
@@ -69,9 +68,9 @@ class ClusterPlacer {
   size_t changes_ = 0, told_ = 0;
 };
 
-// Where streams of these names are and what is expected of them: a line for each.
+// A line for each stream: its place and what is expected of it.
 std::string text_of(const ClusterPlacer::Decision& decision, const std::vector<std::string>& names);
-// The same of one of them, for scripts; null where nothing was decided.
+// The same for one stream, for scripts; null if nothing was decided.
 Json to_json(const ClusterPlacer::Decision& decision, size_t stream);
 
 }  // namespace shoal::placement

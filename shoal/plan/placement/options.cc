@@ -98,7 +98,7 @@ Option Resources::option(const Camera& camera, const Places& places) const {
   Option option{.places = places};
   if (places == kUnplaced) return option;
   const double looks = camera.rate * camera.activity;
-  // Of what goes into each stage, and of the answer.
+  // Bytes into each stage, and of the answer.
   const std::array<double, kStages + 1> rates = {camera.rate, camera.rate, looks, looks,
                                                  camera.rate};
   int from = camera.origin;

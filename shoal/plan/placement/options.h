@@ -8,7 +8,7 @@
 
 namespace shoal::placement {
 
-// Of one resource, by one camera, or by all.
+// The use of one resource by one camera, or by all.
 struct Use {
   size_t resource = 0;
   double load = 0;     // seconds of each second
@@ -44,15 +44,14 @@ class Resources {
   std::vector<double> cores_;  // by resource
 };
 
-// All options of a camera that no other is better than in every respect, in the order of places. Of
-// many machines: the network anywhere, the other stages beside it, at the origin or at the
-// listener.
+// The Pareto-optimal options of a camera, in the order of places. With many machines: the network
+// anywhere, the other stages beside it, at the origin or at the listener.
 std::vector<Option> options_of(const Resources& resources, const Problem& problem,
                                const Camera& camera);
 
 bool can(const Problem& problem, const Camera& camera, const Places& places);
 
-// One option for each camera; some may not be chosen yet.
+// One option per camera; some may not be chosen yet.
 class Chosen {
  public:
   Chosen(const Resources& resources, const Problem& problem);

@@ -15,12 +15,11 @@ namespace {
 
 // Search: options for all cameras together.
 //
-// A first placement gives each camera, the one with most work first, what is best beside those
+// A greedy placement gives each camera, the one with most work first, the best option beside those
 // before it; then cameras move, and pairs of them swap machines, while that helps. Branch and bound
-// goes on from there: where its budget suffices, it has looked at everything that could be better.
-// Of machines that are alike and idle it tries the first only, and cameras that are alike have
-// options in ascending order: the smallest of all placements that differ by the names of machines
-// and cameras alone, option by option, is among those that are left.
+// continues from there, and is exact if its budget suffices. To break symmetry, it tries only the
+// first of machines that are alike and idle, and gives options to cameras that are alike in
+// ascending order; the smallest of equivalent placements remains.
 struct Found {
   std::vector<const Option*> options;  // by camera
   Score score = {};
@@ -56,7 +55,8 @@ class Search {
   std::vector<size_t> order_;  // cameras that are placed, the one with most work first
   std::vector<int> alike_;     // for each machine, the first that is like it
   std::vector<int> uses_;      // of each machine, by chosen options
-  // Of the cameras from a place in the order on: how many can be placed, what they take at least.
+  // Of the cameras from a place in the order on: how many can be placed, and a lower bound of their
+  // use.
   std::vector<Score> least_;
   Chosen chosen_;
   Found best_;
@@ -224,7 +224,7 @@ void Search::count_uses(const Option& option, int by) {
   }
 }
 
-// Whether an idle machine of it could be an earlier one that is like it, idle, and not in it.
+// Whether an idle machine of the option could be replaced by an earlier, equal, idle one.
 bool Search::is_repeated(const Option& option) const {
   return std::ranges::any_of(option.places, [&](int machine) {
     if (machine == kNowhere || uses_[static_cast<size_t>(machine)] > 0) return false;
@@ -293,7 +293,7 @@ void Search::branch(size_t depth) {
 // Why each camera's network is where it is: what would be worse on the best other machine.
 std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
-// What is worse about b, as a whole.
+// Why b is worse, overall.
 std::string difference(const Score& a, const Score& b, double cameras) {
   const auto more = [](double was, double is) { return is > was * (1 + 1e-6) + 1e-9; };
   if (more(a.shortfall, b.shortfall)) {
@@ -380,7 +380,7 @@ Status check(const Problem& problem) {
   return {};
 }
 
-// What the cameras of a found placement can expect.
+// The expected figures of a placement's cameras.
 Placement described(const Problem& problem, const Resources& resources,
                     const std::vector<const Option*>& options) {
   Chosen chosen(resources, problem);
@@ -400,7 +400,7 @@ Placement described(const Problem& problem, const Resources& resources,
   return placement;
 }
 
-// The options of cameras that stay where they are; nothing for the others.
+// The options of cameras that do not move; empty for the others.
 std::vector<std::optional<Option>> kept_of(const Problem& problem, const Resources& resources,
                                            const std::vector<Places>& previous) {
   std::vector<std::optional<Option>> kept(problem.cameras.size());
@@ -441,7 +441,7 @@ Result<Placement> place(const Problem& problem, const PlaceOptions& place_option
     Found near = search.run(fixed);
     const Score &a = found.score, &b = near.score;
     if (a.shortfall > kWorthMoving * b.shortfall && a.slowdown > kWorthMoving * b.slowdown) {
-      // Another placement may be better, but not by so much.
+      // Another placement may be better, but not by that much.
       near.optimal = found.optimal && !is_better(a, b, problem.objective);
       found = std::move(near);
     }

@@ -20,8 +20,8 @@
 //
 // Placements are compared by the slowest camera first, then by all rates, then by how many cameras
 // are later than they may be, then by latency and energy, or energy and latency. Everything only
-// grows with what is added, so that a partial placement is a bound: the search (search.cc) is exact
-// where branch and bound ends within its budget, and says so.
+// grows with what is added, so that a partial placement is a bound: the search (placement.cc) is
+// exact if branch and bound ends within its budget, and reports it.
 #pragma once
 
 #include <array>
@@ -50,13 +50,13 @@ inline int place_of(const Places& places, Stage stage) {
   return places[static_cast<size_t>(stage)];
 }
 
-// A camera with a processor, a board, a worker of a cluster, a server.
+// A machine: a camera with a processor, a board, a worker of a cluster, a server.
 struct Machine {
   std::string name;
   plan::LinkProfile link = {};
   double cores = 1;            // stages that it computes at a time
   double watts = 0;            // of each that computes, beyond those at rest
-  double joules_per_byte = 0;  // that it sends or receives
+  double joules_per_byte = 0;  // sent or received
   bool present = true;
 
   friend bool operator==(const Machine&, const Machine&) = default;
@@ -68,7 +68,7 @@ struct Camera {
   double rate = 10;              // frames a second
   double activity = 1;           // share of them that the gate lets through
   double latest_seconds = kCannot;
-  // As measured, by stage and machine; kCannot where a machine cannot, or lacks the memory.
+  // As measured, by stage and machine; kCannot if a machine cannot, or lacks the memory.
   std::array<std::vector<double>, kStages> seconds = {};
   // That each stage reads of a frame, and behind them those of an answer.
   std::array<double, kStages + 1> bytes = {};
@@ -101,7 +101,7 @@ struct Expected {
   double rate = 0;  // frames a second; 0: no machine can
   double latency_seconds = 0;
   double joules = 0;     // for each frame
-  std::string why = {};  // its network is there and not on the best other machine
+  std::string why = {};  // why its network is there and not on the next best machine
 };
 
 struct Placement {
@@ -112,17 +112,17 @@ struct Placement {
 };
 
 struct PlaceOptions {
-  // Where cameras are now; empty: nowhere. Those that can stay there do, unless moving more of them
-  // makes the slowest, or all together, faster by a tenth.
+  // Current places; empty: none. Cameras stay where possible, unless moving more of them makes the
+  // slowest, or all together, faster by a tenth.
   std::vector<Places> previous = {};
   size_t most_evaluations = 100'000;
 };
 
-// Fails with kInvalidArgument where a number is negative or not finite, or a machine does not
+// Fails with kInvalidArgument if a number is negative or not finite, or a machine does not
 // exist. Machines that are not present get nothing.
 Result<Placement> place(const Problem& problem, const PlaceOptions& options = {});
 
-// What is expected of these places. REQUIRES: one for each camera, on machines that can.
+// Evaluates these places. REQUIRES: one for each camera, on machines that can.
 Result<Placement> evaluate(const Problem& problem, const std::vector<Places>& places);
 
 }  // namespace shoal::placement

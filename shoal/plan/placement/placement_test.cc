@@ -19,7 +19,7 @@ double uniform(Rng& rng, double low, double high) {
 
 size_t below(Rng& rng, size_t bound) { return rng() % bound; }
 
-// Machines of which some are alike, cameras of which some are; loads around one.
+// Machines and cameras, some of them alike; loads around one.
 Problem random_problem(Rng& rng, size_t machines, size_t cameras) {
   Problem problem{.objective = below(rng, 2) == 0 ? Objective::kLatency : Objective::kEnergy};
   for (size_t m = 0; m < machines; ++m) {
@@ -212,7 +212,7 @@ std::vector<size_t> counts_of(const Placement& placement, size_t machines) {
   return counts;
 }
 
-// Eight cameras, four boards, one of which is lost: only its cameras move, and evenly.
+// Eight cameras on four boards; one board is lost: only its cameras move, and evenly.
 TEST(Placement, MovesTheCamerasOfAMachineThatIsLost) {
   Problem problem = boards(8, 4, 0.06);
   const Placement before = *place(problem);

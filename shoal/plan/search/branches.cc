@@ -1,6 +1,6 @@
 // Branches by union-find: before a node, those sets of nodes are branches that are connected by
-// values. Inputs of the graph and weights connect nothing, and neither does what is made of them
-// without products, such as an image that is flattened: each worker makes that for itself.
+// values. Inputs of the graph and weights connect nothing, and neither do values computed from them
+// without products, such as a flattened image, which each worker computes itself.
 #include "shoal/plan/search/branches.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Components {
   }
 
   size_t count() const { return count_; }
-  // Whether no branch has it to itself.
+  // Whether several branches use it.
   bool is_shared(ValueId id) const { return maker_[static_cast<size_t>(id)] == kNone; }
   // REQUIRES: it is not shared.
   size_t set_of(ValueId id) { return find(maker(id)); }

@@ -1,4 +1,4 @@
-// Candidates: segments as they might stand in a plan, each made once. Not thread safe.
+// Candidates: possible segments of a plan, each made once. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct Candidate {
   TaskInputs inputs;
   std::vector<double> seconds, weight_bytes, activation_bytes;
   double slowest = 0;  // seconds
-  // How many times as many bytes travel of what it makes as of the plan without protection.
+  // Bytes that travel of its outputs, as a multiple of those without protection.
   double copies = 1;
 };
 
 // The losses that plans must survive once they are protected. Protection changes the graph, so the
-// search only estimates it: a segment that cannot be coded is computed, and what it makes is sent,
-// once more for each loss; the readers of one that is coded put it together and activate it.
+// search only estimates it: a segment that cannot be coded is computed and sent once more for each
+// loss; the readers of a coded one decode and activate it.
 struct ToSurvive {
   size_t losses = 0;
   std::vector<int> workers = {};  // that may be used
@@ -69,7 +69,7 @@ class Candidates {
 // Candidates in the graph's order, without gaps: a plan.
 using Chain = std::vector<const Candidate*>;
 Plan plan_of(const Candidates& candidates, const Chain& chain);
-// The kind of it: "rows and channels". Segments of one worker need no mention beside others.
+// Its kind: "rows and channels". Segments of one worker are left out beside others.
 std::string name_of(const Candidates& candidates, const Chain& chain);
 
 }  // namespace shoal::plan

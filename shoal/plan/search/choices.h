@@ -67,8 +67,8 @@ std::vector<size_t> last_reads(const Graph& graph);
 
 // Plans that use some of a cluster's workers and leave the others alone.
 
-// `options` for plans that use these workers only. Where they are too few to survive as many losses
-// as the options ask for, the plans survive as many as they can: one fewer than there are workers.
+// `options` for plans that use these workers only. If they are too few to survive the losses that
+// the options ask for, plans survive one fewer than there are workers.
 PlanOptions for_workers(PlanOptions options, const std::set<int>& workers,
                         const ClusterProfile& cluster);
 

@@ -9,7 +9,7 @@
 
 namespace shoal::plan {
 
-// All layers that can be clustered, each over the workers of the layout, the first of which is the
+// All layers that can be clustered, each over the workers of the layout; the first worker is the
 // hub. Speeds are what the profiles predict for the layer.
 std::vector<ClusteredLayer> find_clustered_layers(const Graph& graph, const ClusterProfile& cluster,
                                                   const Layout& layout);

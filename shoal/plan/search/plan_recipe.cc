@@ -50,8 +50,8 @@ bool lies_in(const Region& region, const Shape& shape) {
   return true;
 }
 
-// Checks what verify() takes for granted of plans that were made in this process: ranges within the
-// graph, pieces of values that are live, boxes within their shapes.
+// Checks what verify() assumes of plans made in this process: ranges within the graph, pieces of
+// values that are live, boxes within their shapes.
 Status check(const Graph& graph, const Plan& plan) {
   if (plan.survives != 0 || !plan.codes.empty()) return invalid("it is protected already");
   for (const Segment& segment : plan.segments) {

@@ -14,7 +14,7 @@ Result<Prediction> with_narrow_wire(const Prediction& prediction, const ClusterP
 
 // Plans in which values travel in fewer bytes, as options.wire allows, in no particular order:
 // `plans` with rounded messages, and others that pay once messages are short. make_plans() finds
-// them, too; this is for who has the plans without already.
+// them, too; this is for callers that already have the plans without.
 Result<std::vector<Prediction>> make_narrow_plans(const Graph& graph, const ClusterProfile& cluster,
                                                   const PlanOptions& options,
                                                   std::vector<Prediction> plans);

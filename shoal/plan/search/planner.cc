@@ -1,8 +1,8 @@
 // The planner. For each kind of cut, and for all kinds together:
 //
-//   1. choices.cc finds the places where segments may end, choices.cc the layouts worth trying;
-//   2. search.cc estimates chains of segments by dynamic programming with a beam;
-//   3. the best chains are simulated, and segment_search.cc improves them under the simulation;
+//   1. choices.cc finds the places where segments may end and the layouts worth trying;
+//   2. segment_search.cc estimates chains of segments by dynamic programming with a beam;
+//   3. the best chains are simulated, and improved under the simulation;
 //   4. the best one is predicted in full.
 //
 // Products as sums of terms (partial sums) and layers by clusters change the graph, so they are
@@ -72,8 +72,8 @@ class Planner {
     return std::move(found_);
   }
 
-  // The best with these cuts and one by value, which it uses. Clusters are also tried alone: other
-  // cuts gain from blocks, too, and the best mixture may do without clusters.
+  // The best with these cuts that uses one by value. Clusters are also tried alone: other cuts gain
+  // from blocks, too, and the best mixture may do without clusters.
   Result<std::vector<Prediction>> run_by_value(Cut cut, std::vector<Cut> cuts) {
     if (cut == Cut::kClusters) SHOAL_TRY(try_cuts({cut}));
     cuts.insert(cuts.begin(), cut);
@@ -124,8 +124,8 @@ class Planner {
     return {};
   }
 
-  // Simulates the chains that the search estimated, and improves those that are best. With forced
-  // cuts the local search is skipped: it could replace them.
+  // Simulates the chains that the search estimated, and improves the best. With forced cuts the
+  // local search is skipped: it could replace them.
   Chain best_of(const std::vector<Chain>& chains, const std::vector<size_t>& layouts) {
     std::vector<std::pair<double, Chain>> order;
     for (const Chain& chain : chains) {
@@ -229,7 +229,7 @@ Status try_branches(const Graph& graph, const ClusterProfile& cluster, const Cho
   return {};
 }
 
-// Plans that compute sparse layers by clusters, where there are any.
+// Plans that compute sparse layers by clusters, if any.
 Result<std::vector<Prediction>> find_clustered(const Graph& graph, const ClusterProfile& cluster,
                                                const PlanOptions& options, const Choices& choices,
                                                const std::vector<Cut>& cuts) {
@@ -290,7 +290,7 @@ Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProf
 
 }  // namespace
 
-// The same plans with fewer bytes on the wire, where that changes anything, and plans that would be
+// The same plans with fewer bytes on the wire, if that changes anything, and plans that would be
 // best on links that are faster by that factor. The coordinator's link keeps its speed where its
 // messages are not rounded.
 Result<std::vector<Prediction>> make_narrow_plans(const Graph& graph, const ClusterProfile& cluster,

@@ -16,13 +16,13 @@ namespace shoal::plan {
 
 struct PlanOptions {
   std::vector<Cut> cuts = {};  // to consider besides one worker; empty: all
-  // Cut over all workers wherever that can be done, not only where it is good: for comparison.
+  // Cut over all workers wherever possible, even if slower: for comparison.
   bool forced = false;
   std::vector<int> excluded = {};  // workers not to be used
   size_t most_nodes = 1 << 20;     // in one segment that is cut
   WireOptions wire = {};           // values that may travel in fewer bytes
   int survive = 0;                 // number of workers that may be lost, 0 to 2
-  double wait_seconds = 0;         // for what is missing, before it is decoded
+  double wait_seconds = 0;         // for missing data, before decoding
 };
 
 // Cost of redundancy, against the best plan without it and against repeating that plan.
@@ -30,7 +30,7 @@ struct Price {
   double unprotected_seconds = 0, repeated_seconds = 0;
   double compute = 1, repeated_compute = 1;  // multiples of the unprotected plan's products
   double wire_bytes = 0, memory_bytes = 0;   // more than without, over all workers
-  // The fastest plan that was found of those within price_bound(); 0: there is none.
+  // Seconds of the fastest plan found within price_bound(); 0: there is none.
   double bounded_seconds = 0, bounded_compute = 0;
 };
 
@@ -41,7 +41,7 @@ struct Origin {
   Plan plan = {};           // of that graph
   std::string name = {};
   bool narrow = false;  // fewer bytes travel
-  bool coded = false;   // where it survives: what can be is not just repeated
+  bool coded = false;   // if it survives losses: codes products where possible
   Price price = {};
 };
 
@@ -61,15 +61,15 @@ struct Prediction {
   const Schedule& schedule() const { return scheduled.schedule(); }
 };
 
-// Plans, the best first; the others are the best of other kinds, to say why they lose. There is at
-// least one. kExhausted if no worker, or group of workers, has the memory. Takes up to seconds.
+// The best plan, then the best of every other kind, for comparison. There is at least one.
+// kExhausted if no worker, or group of workers, has the memory. Takes up to seconds.
 Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options = {});
 
-// Kinds of cuts that are of use for some value of the graph.
+// Kinds of cuts that suit some value of the graph.
 std::vector<Cut> useful_cuts(const Graph& graph);
 
-// A plan carried out in virtual time.
+// Simulates a plan in virtual time.
 Prediction predict(std::string name, ScheduledPlan scheduled, const ClusterProfile& cluster);
 // Whether every worker has the memory for its tasks.
 bool fits(const ClusterProfile& cluster, const Prediction& prediction);

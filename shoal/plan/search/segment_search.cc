@@ -1,9 +1,9 @@
 // Beam search over cuts. kept_[c] holds the best ways to have computed everything before cut c;
 // each is extended by every segment [c, e) under every layout. True dynamic programming would need
 // the whole state of the cluster in its key, so each cut keeps `width` ways, at most
-// `of_one_layout` of which end in the same layout: the layout decides what the next segment has to
-// move. Complexity: O(cuts * length * layouts * width) calls of Progress::after, where `length` is
-// the number of cuts that a segment may span before repeated halo work stops it.
+// `of_one_layout` with the same last layout: the layout decides what the next segment has to move.
+// Complexity: O(cuts * length * layouts * width) calls of Progress::after, where `length` is the
+// number of cuts that a segment may span before repeated halo work stops it.
 #include "shoal/plan/search/segment_search.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Progress {
   // Before the first segment: the coordinator has the graph's inputs.
   Progress(const Graph& graph, const ClusterProfile& cluster);
 
-  // State after one more segment; nothing if a worker lacks the memory. `last_reads` says which
+  // State after one more segment; nullopt if a worker lacks the memory. `last_reads` says which
   // values are still of interest.
   std::optional<Progress> after(const Candidate& candidate, size_t end_node,
                                 const std::vector<size_t>& last_reads) const;

@@ -1,8 +1,8 @@
 // Candidates for surviving plans. No search over protected plans exists: protection changes the
 // graph. Instead several unprotected plans are protected and simulated, and the fastest wins:
 //
-//   - the best plan, repeated r + 1 times, which is also the yardstick for the price;
-//   - the best few plans, coded where that is possible;
+//   - the best plan, repeated r + 1 times, which is also the baseline of the price;
+//   - the best few plans, coded where possible;
 //   - plans for all but the r least able workers, which then compute parities;
 //   - plans by a search that charges r + 1 times for segments that cannot be coded, and more than
 //     that for plans that compute less than they could in the same time;
@@ -40,7 +40,7 @@ bool is_coded(const Graph& graph, const Segment& segment, size_t losses,
   return !find_coded_segment(graph, segment, parts, losses, workers).products.empty();
 }
 
-// The nodes as one segment for each product, with what follows it; nothing if one of them cannot be
+// The nodes as one segment for each product, with what follows it; nullopt if one of them cannot be
 // coded.
 std::vector<Segment> split_by_channels(const Graph& graph, NodeRange nodes, const Layout& layout,
                                        size_t losses, const std::vector<int>& workers) {
@@ -121,7 +121,7 @@ class Survivors {
     plain.survive = 0;
     SHOAL_ASSIGN(std::vector<Prediction> all, make_plans(graph_, cluster_, plain));
     const Prediction unprotected = all[0];
-    // The yardstick: everything computed r + 1 times.
+    // The baseline: everything computed r + 1 times.
     SHOAL_TRY(add(unprotected, false));
     if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
     const Prediction repeated = found_[0];

@@ -7,8 +7,8 @@
 
 namespace shoal::plan {
 
-// How many times the products of an unprotected plan a protected one should compute at most.
-// Repeating everything takes 1 + losses.
+// Upper bound on a protected plan's products, as a multiple of the unprotected plan's. Repeating
+// everything takes 1 + losses.
 inline double price_bound(int losses) { return 1 + 0.6 * losses; }
 
 // Protected plans, the best first: plans for all workers, and for as many fewer as may be lost, the

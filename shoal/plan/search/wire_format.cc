@@ -17,7 +17,7 @@
 namespace shoal::plan {
 namespace {
 
-// The node by which a reader has the input in f32 again; null: there is none.
+// The node that converts the input back to f32 for a reader; null if there is none.
 const Node* widening_of(const Graph& graph, ValueId input) {
   const DType dtype = graph[input].type.dtype;
   for (const Node& node : graph.nodes()) {
@@ -114,7 +114,7 @@ std::vector<ValueId> travelling(const Graph& graph, const Schedule& schedule, bo
   return values;
 }
 
-// Whether a value, as far as it is known, can be had back from the format.
+// Whether a value, as far as known, can be restored from the format.
 bool can_hold(WireFormat format, const std::string& value, const WireOptions& options) {
   const auto largest = options.largest.find(value);
   if (format == WireFormat::kI8) return largest != options.largest.end();
@@ -140,7 +140,7 @@ Formats choose(const Graph& graph, const std::vector<ValueId>& values, const Wir
   return formats;
 }
 
-// The inputs among these values, with the types that they travel in.
+// The inputs among these values, with their types on the wire.
 std::map<ValueId, DType> narrow_inputs(const Graph& graph, const Formats& formats) {
   std::map<ValueId, DType> inputs;
   for (ValueId id : graph.inputs()) {

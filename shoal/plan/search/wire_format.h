@@ -1,6 +1,6 @@
-// Wire format: values that travel between workers in fewer bytes than they are computed with, where
-// the user allows an error. It is written into the graph, as a cast before sending and one after
-// receiving, so that plans, simulation and workers need nothing for it.
+// Wire format: sends values between workers in fewer bytes than they are computed with, if the user
+// allows an error. It is written into the graph, as a cast before sending and one after receiving,
+// so that plans, simulation and workers need no support for it.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct WireOptions {
   // The largest magnitudes of values, by name. Values that are not listed are not made i8, and for
   // f16 are taken to be below its largest, 65504; those listed as larger stay f32.
   std::map<std::string, float, std::less<>> largest = {};
-  // Inputs of the graph travel rounded, too: the plan's graph has them in that format, and who runs
-  // it rounds them (wire_format.h).
+  // Inputs of the graph travel rounded, too: the plan's graph has them in that format, and its
+  // caller rounds them.
   bool inputs = false;
 };
 
@@ -40,19 +40,19 @@ struct WiredPlan {
 };
 
 // Rounds f32 values that travel between workers, those with most bytes first, and inputs if the
-// options say so. What else the coordinator sends or gets stays as it is.
+// options say so. Other values of the coordinator are unchanged.
 Result<WiredPlan> with_wire_format(const Graph& graph, const Plan& plan, const Schedule& schedule,
                                    const WireOptions& options);
 
-// Inputs that travel in fewer bytes: the graph of such a plan has them in f16 or i8 where the one
-// that was asked about has f32 (WireOptions::inputs). Who runs it rounds what it was given.
+// Inputs that travel in fewer bytes: such a plan's graph has them in f16 or i8 instead of f32
+// (WireOptions::inputs), and its caller rounds them.
 
-// An input of the plan's graph as it travels. What has its type already stays as it is, and so does
-// what nobody knows how to round: a run will say that its type is wrong. REQUIRES: the graph has
+// Rounds an input to the type it has in the plan's graph. A tensor that has that type, or that
+// cannot be rounded, is returned unchanged; a run reports a wrong type. REQUIRES: the graph has
 // such an input.
 Tensor as_sent(const Graph& graph, size_t input, const Tensor& values);
 
-// The graph with f32 inputs that it rounds itself: what a plan answers, in one piece.
+// The graph with f32 inputs that it rounds itself: computes the plan's answer in one piece.
 Result<Graph> rounding_inputs(const Graph& graph);
 
 }  // namespace shoal::plan

@@ -91,7 +91,7 @@ class Places {
   void add(size_t block, size_t line) { at_[block * lines_ + line] = 1; }
   size_t at(size_t block, size_t line) const { return at_[block * lines_ + line]; }
 
-  // Numbers the lines of a block, and says which they are.
+  // Numbers the lines of a block, and lists them.
   std::vector<size_t> number(size_t block, const std::vector<size_t>& names) {
     std::vector<size_t> found;
     for (size_t line = 0; line < lines_; ++line) {

@@ -33,7 +33,7 @@ struct ClusteredGraph {
   int64_t dense_bytes = 0;  // that travel where the layers are split as dense ones are
 };
 
-// The same function as `graph` of finite inputs. kUnsupported where a node is no product with a
+// The same function as `graph` of finite inputs. kUnsupported if a node is no product with a
 // constant matrix, or has no work for some worker; kInvalidArgument where speeds are none.
 // REQUIRES: the nodes are of the graph.
 Result<ClusteredGraph> with_clusters(const Graph& graph, const std::vector<ClusteredLayer>& layers);

@@ -105,7 +105,7 @@ Status check(const ClusterWorkers& workers) {
   return {};
 }
 
-// What belongs to each part, in non-zeros.
+// The non-zeros of each part.
 std::vector<double> shares_of(const SparsePattern& pattern, std::span<const double> speeds) {
   const double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
   std::vector<double> shares;

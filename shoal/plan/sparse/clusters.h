@@ -56,7 +56,7 @@ struct Clusters {
 };
 
 // The same for the same seed, on every machine with the same arithmetic. Fails with
-// kInvalidArgument where no worker has a positive speed or a number is negative or not finite.
+// kInvalidArgument if no worker has a positive speed or a number is negative or not finite.
 Result<Clusters> make_clusters(const SparsePattern& pattern, const ClusterWorkers& workers,
                                uint64_t seed);
 

@@ -41,7 +41,7 @@ double sampled_density(std::span<const float> weight) {
   const size_t count = std::min(kMost, weight.size());
   size_t found = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    // All elements in turn where there are few of them.
+    // All elements in turn if they are few.
     const uint64_t at = weight.size() <= kMost ? i : (i * kStep >> 16) % weight.size();
     if (weight[at] != 0) ++found;
     if (i + 1 == kEnough && found == kEnough) return 1;
@@ -134,7 +134,7 @@ void remove_trivial(Matrix& x, const Scales& column_scales) {
   }
 }
 
-// An orthonormal basis of the columns, longest direction first; zero where there is none left.
+// An orthonormal basis of the columns, longest direction first; zero if there is none left.
 Result<Matrix> orthonormal(const Matrix& x) {
   SHOAL_ASSIGN(const EigenBasis basis, eigen_basis(gram(transposed(x))));
   Scales factors(x.columns(), 0);
@@ -294,7 +294,7 @@ struct Move {
   Change change;
 };
 
-// The best moves of a row that gain: into a part with room, and into one without.
+// The best moves of a row that gain: into a part below its limit, and into one at it.
 struct Moves {
   std::optional<Move> free;
   std::optional<Move> blocked;
@@ -377,7 +377,7 @@ void Refinement::apply(size_t row, size_t to) {
   parts_[row] = to;
 }
 
-// Exchanges two rows if both parts have room then and the exact change is a gain.
+// Exchanges two rows if both parts stay within their limits and the exact change is a gain.
 bool Refinement::swap(const Move& there, const Move& back) {
   const size_t from = back.to;
   if (parts_[there.row] != from || parts_[back.row] != there.to) return false;

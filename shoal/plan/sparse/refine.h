@@ -30,11 +30,11 @@ struct SparsePattern {
   friend bool operator==(const SparsePattern&, const SparsePattern&) = default;
 };
 
-// Whatever is not zero counts, NaN too. REQUIRES: `rows` divides the number of elements, which are
-// row-major; fewer than 2^32 columns.
+// Every element that is not zero counts, NaN too. REQUIRES: `rows` divides the number of elements,
+// which are row-major; fewer than 2^32 columns.
 SparsePattern pattern_of(std::span<const float> weight, size_t rows);
 
-// The share of elements that are not zero, estimated from a few thousand of them; 1 where there is
+// The share of elements that are not zero, estimated from a few thousand of them; 1 if there is
 // none. The same on every machine.
 double sampled_density(std::span<const float> weight);
 
@@ -56,9 +56,9 @@ Result<Matrix> row_embedding(const SparsePattern& pattern, size_t dimensions, Ra
 // where the data has more groups than clusters are wanted [Mao 2017a].
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// The cluster of each point, a row of `points`. A cluster is filled above its capacity only where
-// none has room, and then by no more than one point, if the capacities add up to the weights or
-// more. REQUIRES: a weight for each point; a capacity, and it is positive.
+// The cluster of each point, a row of `points`. A cluster exceeds its capacity only if all are
+// full, and then by no more than one point, if the capacities add up to the weights or more.
+// REQUIRES: a weight for each point; a capacity, and it is positive.
 std::vector<size_t> balanced_k_means(const Matrix& points, std::span<const double> weights,
                                      std::span<const double> capacities, RandomStream random);
 

@@ -1,6 +1,6 @@
 // Balancer: the stages of a stream, moved while it runs. Speeds need not be known beforehand:
-// workers report how long a request took them, which corrects the belief, and one move after the
-// other takes work from the slowest to the idle, until no move is worth it. Not thread safe.
+// workers report the time of each request, which corrects the belief, and moves shift work from the
+// slowest to the idle until none is worth it. Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -28,11 +28,11 @@ class Balancer {
   void set_stages(std::vector<Stage> stages) { stages_ = std::move(stages); }
   const ClusterProfile& belief() const { return belief_; }
 
-  // Corrects the belief by reports of workers of the present stages. Reports of others are ignored,
-  // and so are times that are not positive.
+  // Corrects the belief by reports of workers of the present stages. Other reports, and times that
+  // are not positive, are ignored.
   void learn(std::span<const WorkerReport> reports);
 
-  // Makes the move with the largest predicted gain and describes it; nothing if none gains enough
+  // Makes the move with the largest predicted gain and describes it; nullopt if none gains enough
   // to be worth the weights that would travel. Constant reports lead to an end, because every move
   // makes the same measure of imbalance smaller.
   std::optional<std::string> move();
@@ -48,8 +48,7 @@ class Balancer {
 // neighbour. REQUIRES: there is a worker and a stage.
 std::vector<Stage> stages_for(std::vector<Stage> stages, std::set<int> workers);
 
-// A pipeline with about as many cuts for each worker as for any other: a start without any
-// knowledge.
+// A pipeline with about equally many cuts per worker: a start without any knowledge.
 std::vector<Stage> simple_pipeline(const Graph& graph, const std::vector<int>& workers);
 
 }  // namespace shoal::plan

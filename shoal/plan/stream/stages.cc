@@ -24,7 +24,7 @@ namespace {
 // Workers that take turns add up their rates: 1 / period = sum_w 1 / period_w.
 constexpr size_t kMostLive = 2;  // values that one stage gives the next
 
-// Bytes of the values that are there before a cut and read after it.
+// Bytes of the values made before a cut and read after it.
 std::vector<double> crossing_bytes(const Graph& graph, const std::vector<size_t>& cuts) {
   const std::vector<size_t> last = last_reads(graph);
   std::vector<double> bytes(cuts.size(), 0);
@@ -54,7 +54,7 @@ Part nodes_alone(const Graph& graph) {
   return all;
 }
 
-// Sums over nodes, as they stand at the cuts.
+// Prefix sums over nodes at the cuts.
 template <class F>
 std::vector<double> sums_at(const std::vector<size_t>& cuts, const Part& part, F f) {
   std::vector<double> sums;

@@ -10,7 +10,7 @@
 
 namespace shoal::plan {
 
-// Stage costs: how often workers can take a request of the nodes between two cuts. The cluster
+// Stage costs: how often workers can accept a request for the nodes between two cuts. The cluster
 // outlives this. Prefix sums over nodes make every query O(1) for each worker.
 class StageCosts {
  public:
@@ -21,7 +21,7 @@ class StageCosts {
   // Between two cuts, by their numbers: seconds that a worker computes,
   double seconds(int worker, size_t begin, size_t end) const;
   // between requests that it can take, if it alone has these nodes, from what it computes and what
-  // passes its link; infinite where memory is short,
+  // passes its link; infinite if memory is short,
   double period(int worker, size_t begin, size_t end) const;
   // and between requests if several take turns.
   double period(std::span<const int> workers, size_t begin, size_t end) const;
@@ -48,7 +48,7 @@ class StageFinder {
   StageFinder(const Graph& graph, const ClusterProfile& cluster, std::vector<int> workers);
 
   // The best `stages` stages with at most `most_workers` workers each: those that take a request
-  // most often. Nothing if memory is short.
+  // most often. nullopt if memory is short.
   std::optional<std::vector<Stage>> best(size_t stages, size_t most_workers) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace shoal::plan {
 namespace {
 
-// A plan that survives a loss need not wait for who is slow; one that does not survive has to.
+// A plan that survives a loss need not wait for a slow worker; others have to.
 TEST(StragglerLatencies, AreWhatRedundancySaves) {
   const Graph graph = *zoo::build("lenet5", {});
   const ClusterProfile cluster = uniform_cluster(4, *find_device("pi3"), *find_link("gigabit"));

@@ -1,4 +1,4 @@
-// Plans for a stream of requests: as many answers a second as the workers can give.
+// Plans for a stream of requests, for the highest throughput.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct StreamOptions {
   // Number of workers that may be lost. Stages are then computed by as many more, or layers split
   // by channels get parities: the plans with more answers a second win.
   int survive = 0;
-  double wait_seconds = 0;  // for what is missing, before it is decoded
+  double wait_seconds = 0;  // for missing data, before decoding
 };
 
 // The plans that requests use in turn, and their predicted throughput.
@@ -73,7 +73,7 @@ struct StreamComparison {
   double speedup() const { return best().requests_per_second() / single_per_second; }
 };
 
-// With `forced`, the plan for one worker is left out wherever there is another. Fails where
+// With `forced`, the plan for one worker is left out if there is another. Fails where
 // make_stream_plans() fails.
 Result<StreamComparison> compare_streams(Graph graph, ClusterProfile cluster,
                                          const StreamOptions& options, bool forced = false);
@@ -104,7 +104,7 @@ double seconds_per_request(const StreamPrediction& plan, double seconds);
 
 // Milliseconds of requests, one after the other.
 struct StragglerLatencies {
-  LatencyRecorder first;  // by the plan as it is
+  LatencyRecorder first;  // by the plan
   LatencyRecorder all;    // if readers waited for all that is not lost
 };
 StragglerLatencies simulate_stragglers(const Prediction& plan, const ClusterProfile& cluster,

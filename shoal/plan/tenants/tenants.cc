@@ -2,7 +2,7 @@
 //
 //   cost = max_i seconds(p_i among the others) / seconds(best plan of i alone)
 //
-// so that nobody starves: a plan that gives one model all workers lets the others wait, and costs
+// so that no model starves: a plan that gives one model all workers lets the others wait, and costs
 // more than one that shares them.
 //
 //   1. A pool for each model: the planner's plans on all workers, on subsets of them, and on each
@@ -10,7 +10,7 @@
 //   2. To each pool, plans for what single plans of the next model leave (tenants.h), and on few
 //      workers all chains of the beam search.
 //   3. The best combination of the pools, tried in the order of falling speed and cut off by the
-//      bound that nobody is faster among others than alone.
+//      bound that no tenant is faster among others than alone.
 //   4. For each of the best combinations, each model is planned for what all others leave, and the
 //      new plans join its pool. Then 3 again, until nothing is gained.
 //
@@ -157,7 +157,7 @@ struct Combination {
 };
 constexpr size_t kKept = 4;  // combinations to respond to
 
-// The planner that can do it in time.
+// The planner that is fast enough.
 Result<std::vector<Prediction>> plans_for(const Graph& graph, const ClusterProfile& cluster,
                                           const PlanOptions& options) {
   constexpr size_t kMostForFlat = 16;  // workers
@@ -166,7 +166,7 @@ Result<std::vector<Prediction>> plans_for(const Graph& graph, const ClusterProfi
 }
 
 // Subsets of workers: all of few. Of many, the ablest and the least able, by quarters: those that
-// tenants who share no worker might have.
+// tenants that share no worker might have.
 std::vector<std::vector<int>> subsets_of(const std::vector<int>& workers) {
   constexpr size_t kFew = 4, kParts = 4;
   std::vector<std::vector<int>> subsets;
@@ -188,8 +188,8 @@ std::vector<std::vector<int>> subsets_of(const std::vector<int>& workers) {
   return subsets;
 }
 
-// A plan for what others leave does not mind what it takes from them. If a worker seems to have
-// only a part of that left, the plan keeps away from it.
+// A plan for the remaining capacity ignores what it takes from others. If a worker seems to have
+// even less left, the plan avoids it.
 constexpr double kLeftOver[] = {0.6, 0.3};
 constexpr size_t kMostSpared = 4;  // workers, one at a time
 
@@ -381,8 +381,7 @@ class JointPlanner {
     return {};
   }
 
-  // Plans of one tenant beside those that are chosen for the others, as they are and sparing one
-  // worker more.
+  // Plans of one tenant beside those chosen for the others, unchanged and sparing one more worker.
   Status respond(size_t i, std::vector<size_t> chosen) {
     const Demand others = demand_of_others(chosen, i);
     std::vector<int> used = workers_of(pools_[i][chosen[i]].prediction.plan());
@@ -422,7 +421,7 @@ class JointPlanner {
   std::vector<std::vector<Option>> pools_;  // by tenant
   std::vector<Prediction> alone_;           // likewise
   std::vector<Combination> best_;           // the best first
-  // Responses that were planned: of whom, to what of the others, sparing whom, to what part.
+  // Responses planned already: tenant, plans of the others, spared worker, part.
   std::set<std::tuple<size_t, std::vector<size_t>, int, double>> answered_;
 };
 

@@ -32,15 +32,15 @@ Demand sum_of(std::span<const Demand> demands, const ClusterProfile& cluster);
 // memory.
 bool is_met(const Demand& total, const ClusterProfile& cluster);
 
-// The cluster as it looks to somebody who has what `others` leave: a worker that is busy for a part
-// u of the time computes 1 / (1 - u) times as long, and likewise for links. Workers and links with
-// nothing left are absent.
+// The cluster that `others` leave to a further tenant: a worker that is busy for a part u of the
+// time takes 1 / (1 - u) times as long, and likewise for links. Workers and links with nothing left
+// are absent.
 ClusterProfile left_by(const Demand& others, const ClusterProfile& cluster);
 
 // Time of an answer on left_by(others, cluster), from the steps of the cluster itself.
 double seconds_among(const Demand& others, Steps steps, const ClusterProfile& cluster);
 
-// A model and how often it is asked.
+// A model and its rate of requests.
 struct Tenant {
   const Graph* graph;  // outlives the call
   double requests_per_second = 1;
@@ -52,8 +52,8 @@ struct TenantPlan {
   // Of the cluster: parts of the time, and bytes.
   Demand demand;
 
-  // How many times longer it takes because of the others. Below 1 only where `alone` was not the
-  // best plan there is.
+  // How many times longer it takes because of the others. Below 1 only if `alone` was not the best
+  // plan.
   double slowdown() const { return plan.timeline.seconds / alone.timeline.seconds; }
 };
 

@@ -10,18 +10,18 @@
 namespace shoal::cpu {
 
 // The activation of a BlockedConv or BlockedConvTranspose, or the bounds that it has instead.
-// Clamps and leaks are applied in registers; the rest is a pass.
+// Clamps and leaks are applied in registers; other functions are a pass.
 class BlockedEpilogue {
  public:
   BlockedEpilogue(const KernelSpec& spec, int64_t blocks, int64_t block);
 
   // Of the channels from block `b` on.
   Finish finish(int64_t b) const;
-  Function pass;  // over what was stored while it is in the first-level cache
+  Function pass;  // over stored results while they are in the first-level cache
 
  private:
   const int64_t block_;
-  AlignedFloats slope_, low_, high_;  // [blocks][block]; slope_ has no data where nothing leaks
+  AlignedFloats slope_, low_, high_;  // [blocks][block]; slope_ has no data if nothing leaks
 };
 
 struct BlockedSpec {
@@ -42,7 +42,7 @@ struct BlockedSpec {
   int64_t output_image() const { return out_blocks * conv.output_plane() * block; }
 };
 
-// The node's bias, input 2, as [blocks][block]; zeros where it has none.
+// The node's bias, input 2, as [blocks][block]; zeros if it has none.
 AlignedFloats blocked_bias(const KernelSpec& spec, int64_t blocks, int64_t block);
 
 // True if every input and output of a BlockedConv or BlockedConvTranspose is of floats and bounds

@@ -19,8 +19,8 @@ namespace {
 
 using ops::Range;
 
-// Columns of the product: elements of the image that are multiplied at a time. Rows: about so many
-// output channels times taps. The result, 120 KB, stays in the second-level cache until it is
+// Columns of the product: elements of the image that are multiplied at a time. Rows: about this
+// many output channels times taps. The result, 120 KB, stays in the second-level cache until it is
 // scattered.
 constexpr int64_t kColumns = 240, kRows = 128;
 

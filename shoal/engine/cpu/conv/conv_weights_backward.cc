@@ -1,7 +1,7 @@
 // BlockedConvWeightsBackward by its definition:
 //   dw[m, c, tap] = sum over images and pixels of x[n, c, pixel * stride + tap] * dy[n, m, pixel]
 // Threads share the images. Each copies the rows it works on, with zeros around them, and
-// accumulates weights of its own; these are added up at the end, in the order of threads. The
+// accumulates its own weights, which are added up at the end, in the order of threads. The
 // partition depends on the number of threads alone, so that a run repeats bit for bit. Scratch: a
 // copy of all weights per thread.
 #include <algorithm>
@@ -57,7 +57,6 @@ class WeightsBackwardKernel : public Kernel {
   }
 
  private:
-  // Memory of one thread.
   struct Part {
     float* sums;  // [block of output channels][block of the image][row of taps][column][pixel_][b]
     float* bias;  // [block of output channels][b]

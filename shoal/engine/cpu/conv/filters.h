@@ -19,7 +19,7 @@ namespace shoal::cpu {
 // Weights in the order in which tiles read them, so that the loop has one sequential stream:
 //   [panel][block of input channels][tap][input channel][block of the panel][b]
 // A panel has `panel_blocks` blocks of output channels; the last may have fewer. A narrow block
-// (conv_loops.h) is a panel of its own. Output channels beyond the last are zeros, input channels
+// (conv_loops.h) is a separate panel. Output channels beyond the last are zeros, input channels
 // beyond the last are absent.
 class FilterPanels {
  public:
@@ -42,7 +42,6 @@ class FilterPanels {
   int64_t floats() const { return (blocks_.whole + blocks_.narrow) * block_floats_; }
   int64_t place(int64_t panel) const { return first_block(panel) * block_floats_; }  // in them
 
-  // Of the functions for tiles, the one for this panel.
   ConvTileFunction function_of(int64_t panel, const ConvTileFunctions& functions) const {
     return is_narrow(panel) ? functions.narrow
                             : functions.whole[static_cast<size_t>(blocks_of(panel))];
@@ -66,7 +65,7 @@ class FilterPanels {
   const Sizes sizes_;
   const int64_t block_;
   const OutBlocks blocks_;
-  const int64_t block_floats_;  // that one block of output channels takes
+  const int64_t block_floats_;  // of one block of output channels
 };
 
 template <class W>

@@ -1,5 +1,5 @@
 // BlockedConv in groups of a few channels, several of them to a block (conv_loops.h). Groups do not
-// reach beyond their block, so that a block of an image is a unit of work like an image of its own.
+// reach beyond their block, so that a block of an image is a separate unit of work.
 #include <algorithm>
 
 #include "shoal/engine/cpu/conv/blocked_spec.h"

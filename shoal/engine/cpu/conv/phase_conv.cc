@@ -82,7 +82,6 @@ class PhaseKernel : public Kernel {
   }
 
  private:
-  // Unit of work of a thread.
   struct Part {
     int64_t image;
     Range rows;    // of the outputs of every phase

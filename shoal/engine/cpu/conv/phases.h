@@ -19,7 +19,7 @@ struct Phase {
 };
 
 struct PhasedAxis {
-  // `axis` is that of the convolution from y to x, which the transposed one runs backwards.
+  // `axis` belongs to the convolution from y to x, which the transposed one runs backwards.
   explicit PhasedAxis(const ops::WindowAxis& axis);
 
   int64_t stride, dilation;  // the latter in the image
@@ -29,7 +29,7 @@ struct PhasedAxis {
 
   int64_t most() const { return phases.front().count; }  // outputs of the longest phase
   int64_t fewest() const { return phases.back().count; }
-  int64_t read(int64_t outputs) const { return outputs - 1 + high - low; }  // by that many of them
+  int64_t read(int64_t outputs) const { return outputs - 1 + high - low; }  // lines of the image
 
  private:
   void find_reach();

@@ -121,8 +121,8 @@ class WinogradKernel : public RectangleKernel {
   int64_t point_out() const { return spec_.out_blocks * chunk_tiles_ * spec_.block | kLineFloats; }
   int64_t chunk_floats() const { return points_ * (point_in() + point_out()); }
 
-  // Each thread has chunks of its own if there are enough of them. Otherwise all threads work on
-  // one larger chunk together, with a barrier between phases.
+  // Each thread has its own chunks if there are enough of them. Otherwise all threads work on one
+  // larger chunk together, with a barrier between phases.
   struct Work {
     bool chunks_apart;
     int64_t chunks;

@@ -16,8 +16,8 @@
 
 namespace shoal::cpu {
 
-// Finish: what kernels of the blocked layout do in registers to the sums of some channels before
-// they store them. Everything else about an activation is a pass over what was stored.
+// Finish: what kernels of the blocked layout apply to sums in registers before storing them. Other
+// activations are a pass over the stored elements.
 // y = clamp(max(x, slope x), low, high). Each has one element per channel, in blocks.
 struct Finish {
   const float* slope = nullptr;                 // null: 1
@@ -42,7 +42,8 @@ struct OutputRun {
   int64_t depth, row, column;  // of the first
 };
 
-// Cuts the outputs [j, j_end) at the ends of rows. REQUIRES: `runs` has room for j_end - j.
+// Cuts the outputs [j, j_end) at the ends of rows. REQUIRES: `runs` has at least j_end - j
+// elements.
 std::span<const OutputRun> cut_into_runs(const ops::Window& window, int64_t j, int64_t j_end,
                                          std::span<OutputRun> runs);
 
@@ -128,8 +129,8 @@ std::span<const TileSize> tile_sizes();  // the last is of one pixel, which fits
 // channels. REQUIRES: length > 0, blocks > 0, and a size of one pixel.
 TileSize choose_tile(std::span<const TileSize> sizes, int64_t length, int64_t blocks);
 
-// Blocks of output channels. A last block of so few channels that half a vector holds them is
-// narrow, where tiles that compute only that half take less time.
+// Blocks of output channels. The last block is narrow if half a vector holds its channels and tiles
+// for half a vector are faster.
 struct OutBlocks {
   int64_t whole = 0, narrow = 0;
 };
@@ -201,8 +202,8 @@ DotTileFunction dot_tile_function(int64_t channels, int64_t length);
 
 // The innermost loop of grouped convolutions with a few channels per group, as many in as out,
 // several groups to a block (blocked.h). The lanes of a pixel are permuted so that each lane meets
-// the channels of its own group: as many products as a group has channels, and none with the zeros
-// of a block-diagonal weight matrix.
+// the channels of its own group: as many products as a group has channels, and no multiplications
+// by the zeros of a block-diagonal weight matrix.
 
 // Addresses and strides of one tile, some pixels in a row of one block, in floats.
 struct GroupTile {

@@ -12,7 +12,6 @@
 
 namespace shoal::cpu {
 
-// Copies elements as they are.
 template <class T>
 struct PlainCopier {
   int64_t pixel;  // elements of one in the copy
@@ -72,7 +71,7 @@ class DirectRows {
 
   // Calls f(panel, x of the row's first pixel, row of the output, first pixel, end) for everything
   // in one part of an image, panel by panel, so that the weights of a panel are used for many
-  // pixels. If rows are copied, then to `scratch` with `padding` around them, by
+  // pixels. Rows that are copied go to `scratch`, with `padding` around them, by
   //   copier.copy(from, elements, to)
   //   copier.interleave(first plane, elements from one to the next, planes, pixels, to)
   // REQUIRES: share() was called, and `scratch` has copied_elements() for the calling thread.

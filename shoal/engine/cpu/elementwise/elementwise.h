@@ -47,8 +47,8 @@ struct Epilogue {
 
 // Inner loops of element-wise operators with two inputs, compiled once per instruction set.
 
-// y_i = f(a_i, b_i) for n elements. Steps are 1, or 0 to repeat the first element. y may be the
-// memory of an operand with step 1.
+// y_i = f(a_i, b_i) for n elements. Steps are 1, or 0 to repeat the first element. y may be an
+// operand with step 1.
 using BinaryLoop = void (*)(const float* a, int64_t a_step, const float* b, int64_t b_step,
                             float* y, int64_t n);
 
@@ -68,7 +68,7 @@ Narrow truncate_to_bfloat16();  // towards zero
 Widen widen_bfloat16();         // exact
 
 // ElementwiseChain: several element-wise nodes in one, whose intermediate results stay in registers
-// or in the first-level cache. An operator that only the CPU has. Chains are made last, of nodes
+// or in the first-level cache. An operator that only the CPU has. Chains are made last, from nodes
 // that no other pass has fused.
 
 extern const Operator elementwise_chain;
@@ -109,7 +109,7 @@ enum class ChainOp : uint8_t {
 
 struct ChainInstruction {
   ChainOp op;
-  uint8_t value = 0;  // v: the inputs come first, then what was stored
+  uint8_t value = 0;  // v: the inputs come first, then stored values
   float alpha = 0, beta = 0;
 };
 
@@ -121,7 +121,7 @@ struct ChainProgram {
 // Elements that an instruction works on.
 int64_t chain_group();
 
-// Runs a chain over n elements. An input has an element for each of them, where its period is 0, or
+// Runs a chain over n elements. An input with period 0 has an element for each of them; otherwise
 // its first `period` elements are repeated. y may be the memory of an input with period 0.
 // REQUIRES: no period is longer than chain_group().
 void run_chain(const ChainProgram& program, const std::array<const float*, kMaxChainInputs>& inputs,

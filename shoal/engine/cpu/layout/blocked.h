@@ -1,7 +1,7 @@
 // The blocked layout (NCHWc), in which the CPU computes convolutions, and the operators that only
 // the CPU has. [n, c, h, w] becomes [n, ceil(c / b), h, w, b], where b is the number of floats in a
-// vector register: the b channels of one pixel are one load. Channels that fill up the last block
-// have finite elements of no meaning, and weights that would meet them are zero or absent.
+// vector register: the b channels of one pixel are one load. Channels that pad the last block have
+// arbitrary finite elements, and their weights are zero or absent.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ extern const Operator unblocking_conv;
 // FusedConvTranspose in the same way; its image is always blocked.
 extern const Operator blocked_conv_transpose;
 
-// Weights [m, c, h, w] as [c, m, h, w], with every filter turned by 180 degrees. A ConvTranspose of
-// stride 1 is a Conv with these. With `group`, each group by itself.
+// Weights [m, c, h, w] as [c, m, h, w], with every filter rotated by 180 degrees, per group: a
+// ConvTranspose of stride 1 is a Conv with these.
 extern const Operator turn_filters;
 
 // InstanceNormalization of a blocked image; scale and bias have one element per channel.
@@ -76,7 +76,6 @@ extern const Operator blocked_q_linear_conv;
 // one pixel, and the layers that follow take it as a row.
 extern const Operator blocked_q_linear_global_average_pool;
 
-// Indices of the inputs of a convolution.
 struct QConvInputs {
   enum : size_t {
     kX,
@@ -101,8 +100,8 @@ struct QConvInputs {
 // The images, rows and columns of a region, axes 0, 2 and 3, with all of the other axes of `shape`.
 Region of_all_channels(const Region& region, const Shape& shape);
 
-// The tile of an operator that computes a pixel from the same pixel of its inputs; nothing if the
-// region is not of all channels.
+// The tile of an operator that computes a pixel from the same pixel of its inputs; nullopt if the
+// region does not have all channels.
 std::optional<Tile> split_pixels(const Node& node, std::span<const Operand> inputs,
                                  const Region& output);
 

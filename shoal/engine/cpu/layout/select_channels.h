@@ -25,16 +25,16 @@ int64_t select_block();
 struct LaneSource {
   size_t input;                // of the node
   int64_t block;               // of its channels
-  std::vector<int32_t> lanes;  // lane of the source for each lane of the result; 0 where none
-  std::vector<int32_t> taken;  // all bits where the result takes that lane, else none
+  std::vector<int32_t> lanes;  // lane of the source for each lane of the result; 0 if none
+  std::vector<int32_t> taken;  // all ones if the result takes that lane, else 0
 };
 
-// As many as have their permutations in registers at once.
+// Limited by the registers for their permutations.
 inline constexpr size_t kMostLaneSources = 4;
 
-// A block of the result, pixel by pixel. x[i] is the first pixel of source i. Lanes that no source
-// has are zero, or stay as they are where the sources are added to what is there.
-// REQUIRES: 0 < sources.size() <= kMostLaneSources.
+// A block of the result, pixel by pixel. x[i] is the first pixel of source i. Lanes without a
+// source become zero or, if sources are added to the result, do not change. REQUIRES: 0 <
+// sources.size() <= kMostLaneSources.
 void select_lanes(std::span<const LaneSource> sources,
                   const std::array<const float*, kMostLaneSources>& x, bool adds, int64_t pixels,
                   float* y);

@@ -10,7 +10,6 @@
 namespace shoal::cpu {
 namespace {
 
-// Sources of one block of the result.
 struct BlockSources {
   std::vector<LaneSource> sources;
   bool whole = false;  // one source, every lane in its place

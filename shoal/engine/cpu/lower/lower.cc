@@ -3,7 +3,7 @@
 // value. So they appear only at the borders between blocked and plain regions, and outputs of the
 // graph are plain again. The choice is greedy: a rule sees the layouts of its inputs, and of those
 // that later nodes will ask for only whether there may be blocks among them. Nodes that only move
-// planes wait until someone reads them.
+// planes wait until they are read.
 #include <algorithm>
 #include <numeric>
 

@@ -192,7 +192,6 @@ Status lower_conv(Lowering& lowering, const Node& node) {
   return lower_to(blocked_conv, kResidual, has_few_channels(lowering, node), lowering, node);
 }
 
-// The constants of such a convolution.
 struct ScaledConv {
   Tensor weights, bias, low, high;
 };

@@ -241,7 +241,7 @@ bool fits_one_scale(const Lowering& lowering, const Node& node) {
          fits_elementwise(lowering, node);
 }
 
-// Where no one wants floats in blocks, bytes leave them, which are a quarter as long.
+// If no reader wants blocked floats, bytes are unblocked instead, which are a quarter as long.
 bool fits_dequantize(const Lowering& lowering, const Node& node) {
   return fits_one_scale(lowering, node) && lowering.is_wanted_blocked(node.outputs[0]);
 }

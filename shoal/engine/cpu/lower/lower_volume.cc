@@ -40,7 +40,7 @@ bool fits_volume(const Lowering& lowering, const Node& node) {
   const ops::Convolution conv = volume_of(lowering, node);
   const ops::WindowAxis& depth = conv.window.axes[0];
   const int64_t block = lowering.block(), channels = depth.kernel * conv.in_channels;
-  // More copies of a plane would cost more than they gain. Below so many pixels, reading the
+  // More copies of a plane would cost more than they gain. Below this many pixels, reading the
   // transformed filters would take most of the time. Both by count, not measured: C3D has layers of
   // 50,176, 6,272, 784 and 98 pixels, and the first two are taken.
   constexpr int64_t kMostFrames = 5, kFewPixels = 2048;

@@ -17,8 +17,8 @@ namespace shoal::cpu {
 // Lowering: rewrites a graph for the CPU, with channels in blocks (blocked.h) wherever convolutions
 // are, and between them as far as the layers there allow it.
 
-// Returns the lowered graph, which computes the same outputs from the same inputs; both stay plain.
-// `block` is the number of channels in a block.
+// Returns the lowered graph. Its inputs and outputs stay plain. `block` is the number of channels
+// in a block.
 Result<Graph> lower(const Graph& graph, int64_t block);
 
 // A value as whole planes of blocked images (lowering.h). Its first axes count planes.
@@ -34,12 +34,11 @@ class Lowering {
 
   Result<Graph> run();
 
-  // The graph that is read.
   const Graph& graph() const { return from_; }
   const Shape& shape(ValueId id) const { return from_[id].type.shape; }
 
   int64_t block() const { return block_; }
-  // True if the value is in blocks, or made of planes that are.
+  // True if the value is in blocks, or made of blocked planes.
   bool is_blocked(ValueId id) const {
     return id != kNoValue && (copies(id).blocked != kNoValue || copies(id).is_image);
   }
@@ -49,15 +48,15 @@ class Lowering {
   Result<ValueId> plain_of(ValueId id);
   Result<ValueId> blocked_of(ValueId id);
 
-  // True if a convolution reads the value, or one of the layers after it that can stay in blocks.
+  // True if a convolution reads the value, directly or after layers that can stay in blocks.
   bool is_wanted_blocked(ValueId id) const { return wanted_[static_cast<size_t>(id)]; }
 
   // The node that reads the value, if there is exactly one and it is no output of the graph.
   const Node* only_reader(ValueId id) const;
 
-  // The value as planes of blocked images, where it is one.
+  // The value as planes of blocked images, if it is one.
   std::optional<Planes> planes_of(ValueId id) const;
-  // Says that an output of the node is nothing but these planes. It is computed when asked for.
+  // Records that an output of the node consists of these planes. It is computed on demand.
   void set_planes(const Node& node, ValueId output, Planes planes);
 
   // Inputs of a node: the first in blocks, the others plain.
@@ -108,7 +107,7 @@ class Lowering {
   std::vector<std::vector<const Node*>> readers_;  // by value; null: it is an output of the graph
 };
 
-// How a node of floats scales its channels; nothing for those that do something else.
+// How a node of floats scales its channels; nullopt for other nodes.
 std::optional<ops::ChannelScaling> scaling_of(const Lowering& lowering, const Node& node);
 
 // Rule for one operator. The first rule that fits lowers the node; if none fits, the node is copied
@@ -125,9 +124,9 @@ std::span<const LoweringRule> layer_rules();
 inline constexpr size_t kImageRank = 4;  // only images [n, c, h, w] are blocked
 
 // Planes: a value that moves whole planes [h, w] of blocked images and does nothing else. Concat,
-// Split, Slice, Gather, Transpose and Reshape are of this kind as long as they leave the last axes
-// alone; a shuffle of channels is three of them. Lowering carries them out on the numbers of the
-// planes. Nothing is moved until a layer needs the image, and then by one SelectChannels.
+// Split, Slice, Gather, Transpose and Reshape are such unless they change the last axes; a shuffle
+// of channels is three of them. Lowering carries them out on the numbers of the planes. When a
+// layer needs the image, one SelectChannels moves the planes.
 
 // Axes that a Slice cuts, none of them negative; empty if it names none, or if they are not
 // constant.
@@ -137,8 +136,8 @@ inline constexpr size_t kSliceAxes = 3;  // the input that names them
 // The planes of a blocked image [n, c, h, w], one after the other.
 Planes planes_of_image(ValueId image, const Shape& shape);
 
-// The planes of the outputs of a node; nothing if it does not only move planes, or if those of its
-// inputs are not known.
+// The planes of a node's outputs; nullopt if it does more than move planes, or if those of its
+// inputs are unknown.
 std::optional<std::vector<Planes>> moved_planes(const Lowering& lowering, const Node& node);
 
 // The channels of an image that is made of planes.
@@ -148,7 +147,7 @@ struct Selection {
   std::vector<int64_t> from;      // as SelectChannels counts them
 };
 
-// The value as an image in blocks; nothing if it has another shape, or if its images take different
+// The value as an image in blocks; nullopt if it has another shape, or if its images take different
 // channels.
 std::optional<Selection> selection_of(const Lowering& lowering, const Planes& planes,
                                       const Shape& shape);

@@ -18,7 +18,7 @@ int64_t number_of(ValueId image, int64_t place) {
 ValueId image_of(int64_t number) { return static_cast<ValueId>(number >> kImageShift); }
 int64_t place_of(int64_t number) { return number & ((int64_t{1} << kImageShift) - 1); }
 
-// Axes of a shape that are not part of a plane of `plane` elements; nothing if planes are broken.
+// Axes of a shape that are not part of a plane of `plane` elements; nullopt if planes are broken.
 std::optional<Shape> outer_axes(const Shape& shape, int64_t plane) {
   size_t rank = shape.rank();
   while (rank > 0 && shape.count(rank, shape.rank()) < plane) --rank;

@@ -18,7 +18,7 @@ namespace shoal::cpu {
 // Copies of bytes on several threads, for kernels that only move elements. The type of the elements
 // does not matter.
 
-// Worth waking a thread for.
+// Minimum worth waking a thread for.
 inline constexpr int64_t kCopyBytes = 65536;
 
 // Rows of bytes, each a stride after the one before.
@@ -48,7 +48,6 @@ struct Walk {
   int64_t run() const { return shape[shape.rank() - 1]; }
   int64_t runs() const { return shape.count(0, shape.rank() - 1); }
 
-  // Offset of run r in each operand.
   std::array<int64_t, N> offsets(int64_t r) const {
     std::array<int64_t, N> at{};
     for (size_t d = shape.rank() - 1; d-- > 0;) {
@@ -153,8 +152,8 @@ inline void copy_runs(const Walk<2>& walk, ThreadPool& pool, const float* from, 
 
 // The inner loop of transpose.cc, compiled once per instruction set.
 
-// to[p * to_stride + c] = from[c * from_stride + p] for c in [0, rows) and p in [0, columns).
-// Elements are only moved: anything of four bytes will do.
+// to[p * to_stride + c] = from[c * from_stride + p] for c in [0, rows) and p in [0, columns). Works
+// for any elements of four bytes.
 void transpose_matrix(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
                       float* to, int64_t to_stride);
 
@@ -166,7 +165,7 @@ struct LineTaps {
   std::vector<int64_t> first;
   std::vector<size_t> offsets;
   std::vector<float> weights;
-  size_t each = 0;  // taps of every output, where all have as many; else 0
+  size_t each = 0;  // taps of every output if equal for all; else 0
 
   std::span<const float> weights_of(size_t k) const {
     return {weights.data() + offsets[k], offsets[k + 1] - offsets[k]};

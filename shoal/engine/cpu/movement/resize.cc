@@ -17,7 +17,6 @@ namespace {
 using ops::ResizeAxis;
 using ops::ResizeRule;
 
-// An axis as this kernel resizes it.
 struct Axis {
   int64_t in, out;
   bool changes;

@@ -1,5 +1,5 @@
-// The kernels under Gemm, MatMul and their fused forms. The operators differ only in which matrices
-// are multiplied, which each of them says by a MatrixProducts.
+// The kernels under Gemm, MatMul and their fused forms. The operators differ only in the matrices
+// to multiply, described by MatrixProducts.
 #pragma once
 
 #include <initializer_list>
@@ -14,8 +14,8 @@
 namespace shoal::cpu {
 
 // Addend: the terms that Gemm, MatMul and their fused forms add to a product, namely beta * C,
-// which broadcasts to [m, n], and a residual. They enter the epilogue of the product as they are if
-// it takes them so, and are summed up in scratch first otherwise.
+// which broadcasts to [m, n], and a residual. They enter the product's epilogue directly if
+// possible; otherwise they are summed up in scratch first.
 class Addend {
  public:
   // C is input 2 and broadcasts to the last two axes of the output; the residual is input 3. `spec`
@@ -24,7 +24,8 @@ class Addend {
 
   int64_t scratch_floats() const { return stretched_floats_; }
 
-  // Sums up in `scratch` what the product cannot take. REQUIRES: once per run, before add_to().
+  // Sums up in `scratch` the terms that the epilogue cannot take. REQUIRES: called once per run,
+  // before add_to().
   void prepare(const KernelArgs& args, float* scratch) const;
 
   // Sets the terms of a product whose first element is element `at` of the output.
@@ -55,7 +56,6 @@ struct MatrixProducts {
   Epilogue activation;
 };
 
-// Multiply-accumulates of all pairs.
 double macs_of(const MatrixProducts& products);
 
 // Base of the kernels: everything but the product itself.
@@ -87,7 +87,7 @@ class MatrixKernel : public Kernel {
 Epilogue activation_of(const KernelSpec& spec);
 
 // One row on the left by a constant right factor, without its zeros. Null otherwise. Competes only
-// where so few elements are other than zero that it may be faster.
+// if so few elements are not zero that it may be faster.
 std::unique_ptr<Kernel> make_sparse_kernel(const KernelSpec& spec, MatrixProducts products);
 std::unique_ptr<Kernel> make_block_sparse_kernel(const KernelSpec& spec, MatrixProducts products);
 double sparse_cost(const KernelSpec& spec, const MatrixProducts& products);
@@ -103,7 +103,7 @@ double vector_cost(const KernelSpec& spec, const MatrixProducts& products);
 std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& spec, MatrixProducts products);
 double product_cost(const KernelSpec& spec, const MatrixProducts& products);
 
-// Translates a node to the products it computes; nullopt if these kernels do not know how to.
+// Translates a node to the products it computes; nullopt if these kernels do not support it.
 using ProductsOf = std::optional<MatrixProducts>(const KernelSpec& spec);
 
 template <ProductsOf* kProducts, auto kMake>

@@ -90,7 +90,7 @@ Blocking choose_blocking(int64_t m, int64_t n, int64_t k, Packed packed, int64_t
   blocking.rows = even_piece(m, packed.left ? std::max<int64_t>(m, 1) : kBlockRows, panel.rows);
   blocking.column_blocks = ceil_div(n, blocking.columns);
   blocking.row_blocks = ceil_div(m, blocking.rows);
-  // Rows are cut further until all threads have work. If every block packs columns of its own, that
+  // Rows are cut further until all threads have work. If every block packs its own columns, that
   // costs little next to multiplying them by this many rows or more.
   constexpr int64_t kBlocksPerThread = 4;
   constexpr double kMacs = 1 << 17;  // a few microseconds: more than dispatch costs

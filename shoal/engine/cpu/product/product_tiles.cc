@@ -4,7 +4,7 @@
 // are the limit, not loads.
 //
 // Bias and addend initialise the accumulators, and clamps are applied before the only store: the
-// epilogue costs no pass of its own. Tiles of all smaller sizes are instantiated too, so that edges
+// epilogue needs no separate pass. Tiles of all smaller sizes are instantiated too, so that edges
 // compute no rows and no vectors that do not exist.
 #include <algorithm>
 #include <array>

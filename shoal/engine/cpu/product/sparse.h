@@ -17,7 +17,7 @@ struct Density {
 };
 Density density_of(const Matrix& matrix, int64_t k, int64_t n);
 
-// Density of a sample of the columns: a cheap way to see that a matrix is dense.
+// Density of a sample of the columns, to detect dense matrices cheaply.
 Density sampled_density_of(const Matrix& matrix, int64_t k, int64_t n);
 
 // Compressed columns: for every column, its elements that are not zero and their rows. Immutable,

@@ -13,7 +13,7 @@ namespace {
 // Time of a sparse form, in multiply-accumulates that the dense kernel does meanwhile, as
 // bench_sparse measures it. Elements are gathered, which takes several times as long as reading
 // them in order; a matrix that does not fit into a cache has more to gain, because zeros are not
-// read. Each output has a sum of its own. Blocks take hardly longer than dense weights do.
+// read. Each output has its own sum. Blocks take hardly longer than dense weights.
 struct Times {
   double element, output;
   double in_block = 1.05;

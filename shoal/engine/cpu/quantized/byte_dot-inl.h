@@ -32,9 +32,8 @@ namespace {
   (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || \
    HWY_TARGET == HWY_AVX3_DL)
 #define SHOAL_NEON (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
-// Inline assembly has instructions that the rest of a file must not need, and names an architecture
-// that has them to the assembler. clang 14 does not listen, and kernels that it compiles go
-// without.
+// Inline assembly uses instructions beyond the file's target and names their architecture to the
+// assembler. clang 14 ignores that, so its kernels do without.
 #define SHOAL_ARM_ASM(text) ".arch armv8.6-a\n\t" text
 #if defined(__clang__)
 #define SHOAL_NEON_DOT 0
@@ -72,7 +71,6 @@ struct QuadDot {
   }
 };
 #elif SHOAL_NEON_DOT
-// One sdot.
 struct QuadDot {
   using Weights = int8x16_t;
   using Pixel = int8x16_t;

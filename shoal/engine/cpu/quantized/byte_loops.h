@@ -43,7 +43,7 @@ struct Rounding {
   int32_t zero_point = 0;
   uint8_t low_byte = 0, high_byte = 0;
   uint8_t flip = 0;
-  // Facts that save work: the bounds are those of u8, and rounded numbers fit into 32 bits.
+  // Shortcuts: the bounds are those of u8, and rounded numbers fit into 32 bits.
   bool is_plain = false;
   bool fits = false;
 };
@@ -78,7 +78,6 @@ void add_bytes(const uint8_t* a, const ByteScale& a_scale, const uint8_t* b,
 // y = table[x], a table of 256 bytes. x and y may be the same.
 void lookup_bytes(const uint8_t* x, const uint8_t* table, uint8_t* y, int64_t n);
 
-// Copier of bytes for DirectRows.
 struct ByteCopier {
   uint8_t flip = 0;
 

@@ -25,7 +25,7 @@ namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
 // Accumulators, one row of weights and one pixel are live at once: 14 * 2 + 2 + 1 = 31 of 32
-// registers. Widened weights and pixels take two registers each, which leaves room for smaller
+// registers. Widened weights and pixels take two registers each, which leaves registers for smaller
 // tiles.
 #if SHOAL_AVX512
 constexpr TileSize kQuadSizes[] = {{14, 2}, {8, 3}, {7, 4}, {6, 4}, {4, 4}, {1, 4}};
@@ -102,7 +102,6 @@ HWY_INLINE void store(const ByteTile& tile, VI (&sum)[kBlocks][kPixels]) {
   }
 }
 
-// A tile by dot products.
 template <class Dot>
 struct DotTile : Dot {
   static constexpr int64_t kChannels = kGroup;

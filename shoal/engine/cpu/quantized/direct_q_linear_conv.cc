@@ -189,7 +189,7 @@ class DirectQuantizedKernel : public Kernel {
 template <ByteDot dot>
 std::unique_ptr<Kernel> make(const KernelSpec& spec) {
   const ByteTiles tiles = byte_tiles(dot);
-  // Half of a group of eight would be zeros where there are no more than four channels.
+  // Half of a group of eight would be zeros if there are no more than four channels.
   const bool fits = !tiles.sizes.empty() && spec.node.integer("group", 1) == 1 &&
                     tiles.group <= round_up(spec.shape(In::kW)[1], kGroup) &&
                     has_plain_weights(spec.inputs);

@@ -1,5 +1,4 @@
-// Parameters of a quantised convolution, folded so that the inner loop multiplies bytes as they
-// are:
+// Parameters of a quantised convolution, folded so that the inner loop multiplies unchanged bytes:
 //   sum of (x - x_zero) * w + bias = sum of x * w + (bias - x_zero * sum of w)
 //   y = round(sum * x_scale * w_scale / y_scale) + y_zero
 // Arithmetic is modulo 2^32, so that intermediate overflow does not matter.

@@ -20,7 +20,7 @@ struct QuantizedSpec {
   bool image_is_blocked;
   uint8_t x_flip;                      // turns bytes of the image into u8: 0x80 if they are i8
   int32_t x_zero;                      // of the u8
-  std::vector<int8_t> signed_weights;  // where they come as u8
+  std::vector<int8_t> signed_weights;  // if given as u8
   const int8_t* weights;               // [m, c, rows, columns]
   std::vector<int32_t> bias;           // [out_blocks][block]
   std::vector<float> scales;           // [out_blocks][block]
@@ -32,7 +32,7 @@ struct QuantizedSpec {
   int64_t output_image() const { return out_blocks * conv.output_plane() * block; }
 
   // Subtracts (zero point - offset) * (sum of a channel's weights) from its bias. Bytes of the
-  // image, less `offset`, may then be multiplied as they are. Padding must have the byte x_zero.
+  // image, less `offset`, may then be multiplied directly. Padding must have the byte x_zero.
   // REQUIRES: called once.
   void fold_zero_point(int32_t offset);
 };

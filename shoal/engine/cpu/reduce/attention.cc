@@ -26,7 +26,6 @@ constexpr int64_t kQueries = 128, kKeys = 240;
 
 int64_t round_up_to_line(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-// Memory of one thread.
 struct Scratch {
   float* scores;    // [queries, keys of a part]
   float* panels;    // of keys, then of values

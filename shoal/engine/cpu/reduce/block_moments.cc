@@ -1,5 +1,5 @@
 // Moments in two passes: the mean, then squared distances from it, which does not cancel like
-// E[x^2] - E[x]^2 would. Parts of a plane have moments of their own, to be combined by
+// E[x^2] - E[x]^2 would. Parts of a plane have separate moments, combined by
 //   sum of (squares_i + n_i * (mean_i - mean)^2)
 // The second pass finds a part of a few hundred pixels in the first-level cache.
 #include "shoal/engine/cpu/reduce/rows.h"

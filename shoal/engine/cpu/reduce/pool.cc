@@ -32,7 +32,7 @@ struct Sum {
 
 template <class F>
 void combine_row(const float* x, int64_t stride, float* y, int64_t n) {
-  if (stride == 1) {  // a loop of its own, which compilers vectorise
+  if (stride == 1) {  // a separate loop, which compilers vectorise
     for (int64_t o = 0; o < n; ++o) y[o] = F::combine(y[o], x[o]);
   } else {
     for (int64_t o = 0; o < n; ++o) y[o] = F::combine(y[o], x[o * stride]);

@@ -44,14 +44,14 @@ void normalize_row(const float* x, float mean, float factor, const float* scale,
 // y_i = (x_i - mean) * factor + shift
 void normalize_plane(const float* x, float mean, float factor, float shift, float* y, int64_t n);
 
-// Passes over the pixels of one block of channels (blocked.h), of which normalisations per channel
-// are made. Lanes are channels. REQUIRES, for all functions: b is block_size().
+// Passes over the pixels of one block of channels (blocked.h), for normalisations per channel.
+// Lanes are channels. REQUIRES, for all functions: b is block_size().
 
 // Mean of the pixels, and sum of squared distances from it, for each channel. Sums are floats:
 // moments of short parts, combined in double, are more accurate than those of a long plane.
 void block_moments(const float* x, int64_t pixels, float* mean, float* squares);
 
-// y = (x - mean) * factor + shift, each of which has one element per channel.
+// y = (x - mean) * factor + shift, with one element of each per channel.
 struct BlockScale {
   const float* mean;
   const float* factor;
@@ -63,7 +63,7 @@ void scale_block(const BlockScale& scale, const float* x, float* y, int64_t pixe
 void block_products(const float* x, const float* mean, const float* dy, int64_t pixels, float* sum,
                     float* along);
 
-// dx = dy * factor + (x - mean) * slope + shift, each of which has one element per channel.
+// dx = dy * factor + (x - mean) * slope + shift, with one element of each per channel.
 struct BlockMix {
   const float* mean;
   const float* factor;

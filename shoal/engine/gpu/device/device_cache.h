@@ -1,4 +1,4 @@
-// What an open device keeps of the programs and buffers that it has made, for the next use.
+// Caches of an open device: programs, kernels and spare buffers.
 #pragma once
 
 #include <algorithm>
@@ -17,25 +17,24 @@
 namespace shoal::gpu {
 
 // Compiled programs, kept for the next start. A file is named by the hash of what the program
-// depends on; it has a head, the hash of the program, and the program. Whatever does not fit is
-// compiled again: a miss is never an error.
+// depends on; it has a head, the hash of the program, and the program. Anything that does not match
+// is compiled again: a miss is never an error.
 
 // The file of a program that depends on these texts: device, driver, options, source.
 std::filesystem::path program_file(const std::filesystem::path& folder,
                                    std::span<const std::string_view> key,
                                    std::string_view extension);
 
-// The program that was kept; empty if there is none, or the file is not whole.
+// The kept program; empty if there is none, or the file is incomplete.
 std::vector<std::byte> load_program(const std::filesystem::path& file);
 
-// Where that fails, the next start compiles.
+// Errors are ignored: the next start compiles.
 void keep_program(const std::filesystem::path& file, std::span<const std::byte> program);
 
-// KnownKernels: kernels that were compiled, by their texts. The graphs of one training or
-// compression have most kernels in common: the network with other weights, with masks, or without a
-// few channels. Each kernel is compiled once as long as the device is open.
+// KnownKernels: compiled kernels by their sources. The graphs of one training or compression share
+// most kernels, so each is compiled once as long as the device is open.
 
-// KERNEL is what an API has of one; one that was made by default is none. Thread-safe.
+// KERNEL is the API's handle; a default-constructed one is none. Thread-safe.
 template <class Kernel>
 class KnownKernels {
  public:
@@ -50,7 +49,7 @@ class KnownKernels {
     return kernels;
   }
 
-  // Executables keep what they use. Where there are too many, all are forgotten.
+  // Executables keep what they use. If there are too many kernels, all are dropped.
   void add(const std::string& text, Kernel kernel) {
     constexpr size_t kMost = 4096;
     const std::scoped_lock lock(mutex_);
@@ -68,15 +67,14 @@ class KnownKernels {
   std::unordered_map<std::string, Kernel> kernels_;
 };
 
-// SpareBuffers: buffers that no value has any more, for the next one of the same size. Making one
-// takes a driver longer than many a kernel runs, and steps of training make the same ones each
-// time.
+// SpareBuffers: unused buffers, for the next value of the same size. Drivers take longer to make
+// one than many kernels run, and every step of training makes the same ones.
 
 // Thread-safe. Buffers are empty or have a size in bytes.
 template <class Buffer>
 class SpareBuffers {
  public:
-  // A share of the device's memory is kept, and at least a little.
+  // At most a share of the device's memory is kept, with a small minimum.
   void limit(int64_t memory_bytes) {
     constexpr size_t kLeast = size_t{64} << 20, kShare = 16;
     most_ = std::max(kLeast, static_cast<size_t>(std::max<int64_t>(memory_bytes, 0)) / kShare);

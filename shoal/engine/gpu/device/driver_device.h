@@ -1,5 +1,4 @@
-// The device of a GPU, whatever its API: what is decided before a driver is called, and the names
-// that users give.
+// The device of a GPU, for all APIs: the steps before a driver is called, and the names of devices.
 #pragma once
 
 #include <functional>
@@ -21,20 +20,19 @@ namespace shoal::gpu {
 
 // The names of devices: KIND:N[:fp32|:fp16][:or-cpu].
 
-// What a name says.
 struct DeviceName {
   int index = 0;
   GpuPrecision precision = GpuPrecision::kF32;
-  bool or_cpu = false;  // the CPU goes on where the device fails
+  bool or_cpu = false;  // the CPU takes over if the device fails
 };
 
 // Of what follows the kind: "", "0", "0:fp16", "0:fp16:or-cpu". Fails with kInvalidArgument.
 Result<DeviceName> parse_device_name(std::string_view kind, std::string_view argument);
 
-// The same of a whole name, "opencl:0:fp16".
+// Parses a whole name, "opencl:0:fp16".
 Result<DeviceName> parse_whole_name(std::string_view kind, std::string_view name);
 
-// The device with the CPU for what it does not support, and for what fails if the name says so.
+// The device with the CPU as fallback for unsupported nodes and, if the name says so, for failures.
 std::unique_ptr<Device> with_cpu(std::unique_ptr<Device> device, const DeviceName& name,
                                  const DeviceOptions& options);
 
@@ -47,7 +45,7 @@ class Driver {
   virtual Result<DeviceValue> upload(const Tensor& tensor) const = 0;
 };
 
-// The device of a driver, of this kind ("opencl") and with memory of its own. Its executables may
+// The device of a driver, of this kind ("opencl") and with its own memory. Its executables may
 // outlive it.
 std::unique_ptr<Device> make_driver_device(std::string_view kind, int64_t memory_bytes, bool traces,
                                            std::unique_ptr<const Driver> driver);
@@ -96,8 +94,8 @@ Result<Options> options_of(std::string_view kind, std::string_view name) {
   return options_of<Options>(kind, parsed);
 }
 
-// Lets make_device() know "opencl:N", "opencl:N:fp16" and "opencl:N:or-cpu", and registry.h what
-// there is. `list` gives descriptions of all devices, `describe` one as JSON.
+// Registers "opencl:N", "opencl:N:fp16" and "opencl:N:or-cpu" with make_device(), and the API with
+// registry.h. `list` returns descriptions of all devices, `describe` one as JSON.
 template <class Options, class Description>
 void register_gpu(std::string_view kind, std::string_view api,
                   Result<std::unique_ptr<Device>> (*make)(const Options&),

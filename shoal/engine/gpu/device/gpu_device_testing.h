@@ -1,5 +1,5 @@
-// What every device of this room's kernels does, whatever its API. A test program includes this
-// once, and gives the devices:
+// Tests of every device with these kernels, for all APIs. A test program includes this once, and
+// gives the devices:
 //
 //   INSTANTIATE_TEST_SUITE_P(OpenCl, GpuDevice, testing::Values(GpuMaker{...}));
 #pragma once
@@ -210,7 +210,7 @@ TEST_P(GpuDevice, RefusesGradientsInF16) {
   EXPECT_TRUE(device_of()->compile(graph).ok());
 }
 
-// Few tiles and long sums: groups share a tile. The bits do not depend on who comes last.
+// Few tiles and long sums: groups share a tile. The bits do not depend on which group is last.
 TEST_P(GpuDevice, CutsLongSumsIntoParts) {
   const Graph graph = parsed(R"(
     input x f32[1,96,5,7]
@@ -246,7 +246,7 @@ TEST_P(GpuDevice, CutsLongSumsIntoParts) {
 }
 
 // What a step of training computes, large enough for tiles and for lines that are cut into parts.
-// Weights are computed, too, as they are when they are learned.
+// Weights are computed, too, as in training.
 TEST_P(GpuDevice, ComputesGradientsByTilesAndParts) {
   const Graph graph = parsed(R"(
     input x f32[2,48,9,7]

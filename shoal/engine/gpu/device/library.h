@@ -1,4 +1,4 @@
-// The library of an API, what its calls return, and owners of its objects.
+// The library of an API, its errors, and owners of its objects.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,25 +14,25 @@
 
 namespace shoal::gpu {
 
-// Opens the first of these files that there is; kUnavailable where there is none, with how the part
-// can be had. It is never closed: drivers keep threads.
+// Opens the first of these files that exists; kUnavailable if there is none, with a hint how to
+// install it. It is never closed: drivers keep threads.
 Result<void*> open_library(Part part, std::initializer_list<const char*> files);
 
-// Looks a function up. False: the library lacks it.
+// Looks up a function. False if the library lacks it.
 template <class F>
 bool find_function(void* library, const char* name, F& function) {
   function = reinterpret_cast<F>(::dlsym(library, name));
   return function != nullptr;
 }
 
-// An error that is worth a text and a code of its own.
+// An error with its own text and code.
 struct CallError {
   int64_t number;
   Code code;
   std::string_view text;
 };
 
-// The failure of a call that returned `error`: as it is known, or kInternal.
+// The failure of a call that returned `error`: from the table, or kInternal.
 Status failure_of(std::string_view api, std::span<const CallError> known, int64_t error,
                   std::string_view what);
 

@@ -12,12 +12,11 @@
 
 namespace shoal::gpu {
 
-// An API.
 struct GpuKind {
   std::string name;  // "opencl"
-  // What its devices are, in the order of their numbers; none where it does not work here.
+  // Its devices by number; none if the API does not work here.
   std::function<std::vector<Json>()> find;
-  // The device of this name alone, in this precision whatever the name says.
+  // The device of this name without fallback, in this precision whatever the name says.
   std::function<Result<std::unique_ptr<Device>>(std::string_view name, GpuPrecision precision,
                                                 const std::vector<std::string>& f32_layers)>
       make;
@@ -41,8 +40,8 @@ std::vector<FoundDevice> found_devices();
 // precision is fp32 or the device is one that has others: opencl:N, vulkan:N.
 Result<std::string> in_precision(const std::string& device, const std::string& precision);
 
-// The device of this name with a CPU beside it, in any precision. It fails with kUnsupported where
-// nobody registered the API.
+// The device of this name with a CPU as fallback, in any precision. Fails with kUnsupported if the
+// API is not registered.
 MakeWithPrecision with_precision(const std::string& device);
 
 }  // namespace shoal::gpu

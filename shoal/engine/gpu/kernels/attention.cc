@@ -1,5 +1,5 @@
 // Attention, y = softmax(scale q k' + mask) v, without its scores in memory. Keys are walked in
-// order; what was added up so far is corrected whenever a larger score is met ("online softmax"):
+// order; sums so far are corrected whenever a larger score is met ("online softmax"):
 //
 //   m' = max(m, s),  t' = t exp(m - m') + exp(s - m'),  y' = y exp(m - m') + exp(s - m') v
 //
@@ -175,7 +175,7 @@ Launch alone(const NodeSpec& spec, const ops::AttentionSizes& n, std::vector<Arg
                           filled(kAlone, values), spec.device);
 }
 
-// Nothing where the device has no memory for it.
+// nullopt if the device has no memory for it.
 std::optional<Launch> together(const NodeSpec& spec, const ops::AttentionSizes& n,
                                std::vector<Argument> arguments) {
   constexpr int64_t kItems = 64, kRows = 8, kMostChunks = 4;

@@ -25,7 +25,7 @@ namespace {
 // The border is copied around x before, so that the loop has no branches.
 using Kind = Argument::Kind;
 
-// Blocks of output channels that an item computes together, in vectors of four where there are as
+// Blocks of output channels that an item computes together, in vectors of four if there are as
 // many. Weights are packed for that: [groups, blocks, in_channels * taps, lanes * vectors].
 struct Blocks {
   int64_t lanes = 1, vectors = 1, count = 1;  // count: of one group
@@ -96,7 +96,7 @@ $add
 }
 )";
 
-// The launches of a direct convolution, and the room they need.
+// The launches of a direct convolution, and their memory.
 class Direct {
  public:
   Direct(const NodeSpec& spec, const ConvForm& form)
@@ -325,7 +325,6 @@ const int group = z;
   return product;
 }
 
-// A way to compute a convolution.
 struct Candidate {
   double cycles = 0;
   bool by_winograd = false;
@@ -373,7 +372,7 @@ std::optional<Work> make_conv_tiles(const NodeSpec& spec, const ConvForm& form,
   return work;
 }
 
-// Elements of constant weights; empty where they are computed.
+// Elements of constant weights; empty if they are computed.
 ConvElement element_of(const NodeSpec& spec, const ConvForm& form) {
   if (spec.inputs[1].value == nullptr) return {};
   return [w = *spec.inputs[1].value, form](int64_t z, int64_t row, int64_t k) {

@@ -21,7 +21,6 @@ using Numbers = std::map<std::string, std::string>;
 
 constexpr int64_t kMostPhases = 4;  // along an axis
 
-// All phases of a convolution.
 struct Phases {
   std::array<PhasedAxis, 3> axes;
   std::array<int64_t, 3> taps{}, counts{};  // of the phase that has most, and outputs likewise
@@ -210,7 +209,7 @@ std::optional<PackedConv> phased_conv(const NodeSpec& spec, const ConvForm& form
 
 namespace {
 
-// Matrix units are fast, so that bringing x to them is what takes time. There are two ways:
+// Matrix units are fast, so that loading x dominates. There are two ways:
 //
 // gathered       elements of x are loaded one by one, where k of a column needs them
 // channels last  x is copied first, into scratch memory: [image, d, h, w, channel] in f16, with its

@@ -1,6 +1,6 @@
 // Element-wise operators and chains of them, y_i = f(a_i, b_i, ...), one item per element. Operands
-// stretch: the place of element i in each of them is part of the source. Each item reads what it
-// needs before it writes y_i, so that y may lie where operand 0 lies.
+// broadcast: the place of element i in each is part of the source. Each item reads what it needs
+// before it writes y_i, so that y may lie where operand 0 lies.
 #include "shoal/engine/cpu/elementwise/elementwise.h"
 
 #include <algorithm>

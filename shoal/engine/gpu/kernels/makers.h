@@ -7,7 +7,7 @@
 
 namespace shoal::gpu {
 
-// A node and what is known of it. Inputs that are given, other than lists and scalars that
+// A node and its context. Inputs that are given, other than lists and scalars that
 // `Operator::reads_value` names and indices, are f32 and not empty; so are the outputs. Those of a
 // Cast may be bf16.
 struct NodeSpec {

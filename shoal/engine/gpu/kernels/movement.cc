@@ -33,7 +33,7 @@ Work gather_work(const NodeSpec& spec, const Walk& from) {
 
 }  // namespace
 
-// Reshape, and what keeps all elements where they are: Identity, Dropout outside of training.
+// Reshape, and operators that keep all elements in place: Identity, Dropout outside of training.
 std::optional<Work> make_reshape(const NodeSpec& spec) {
   if (spec.outputs.size() != 1) return std::nullopt;
   const bool may_train = spec.node.op == &ops::dropout && spec.has(2);

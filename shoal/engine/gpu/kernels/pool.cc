@@ -1,6 +1,6 @@
 // MaxPool and AveragePool: an item per output, which walks the taps of its window that are not
 // padding. And their gradients: an item per input, which walks the windows that it is in, so that
-// no two items write to the same place. For a maximum it looks which element each of them took.
+// no two items write to the same place. For a maximum it finds the element that each window took.
 #include <algorithm>
 
 #include "shoal/engine/gpu/kernels/makers.h"

@@ -37,9 +37,9 @@ Status add_steps(const PlanOptions& options, const Ranks& ranks, Plan& plan) {
   return {};
 }
 
-// Weights of layers in half precision and what these layers compute are f16; the outputs of other
-// nodes are as their first input. Inputs and outputs of the graph are f32, which the host has. Two
-// values that share a place, or that a node only renames, are stored alike: f32 if one of them is.
+// Weights and outputs of layers in half precision are f16; outputs of other nodes are stored like
+// their first input. Inputs and outputs of the graph are f32, as on the host. Values that share
+// memory are stored alike: f32 if one of them is.
 class StorageChoice {
  public:
   explicit StorageChoice(Plan& plan) : plan_(plan), is_fixed_(plan.graph.value_count(), 0) {
@@ -102,7 +102,7 @@ class StorageChoice {
   }
 
   Plan& plan_;
-  std::vector<char> is_fixed_;  // f32, whoever reads it
+  std::vector<char> is_fixed_;  // f32 for every reader
 };
 
 Storage storage_of(const Plan& plan, size_t n, const Argument& argument) {
@@ -228,7 +228,7 @@ namespace {
 
 constexpr size_t kMostWays = 8;
 
-// A number at the beginning of the text, which loses it and the character behind; nothing where
+// A number at the beginning of the text, which loses it and the character behind; nullopt if
 // there is none.
 std::optional<uint64_t> take_number(std::string_view& text) {
   uint64_t number = 0;

@@ -1,4 +1,4 @@
-// A graph as launches on a device: what is decided before an API is called.
+// A graph as launches on a device, planned before an API is called.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,15 @@ struct PlanOptions {
   GpuPrecision precision = GpuPrecision::kF32;
   std::vector<std::string> f32_layers = {};  // by the names of their outputs
   int64_t alignment = 1;                     // of values, in bytes
-  std::filesystem::path tuning = {};         // the file of what was measured; empty: none
-  bool tunes = false;                        // measures what is not known (tune.h)
+  std::filesystem::path tuning = {};         // the file of measurements; empty: none
+  bool tunes = false;                        // measures unknown kernels
 };
 
 struct Plan {
-  // A node's part.
   struct Step {
     size_t first = 0, count = 0;  // launches; none: output 0 has the elements of input 0
     bool in_half = false;
-    std::vector<std::function<Tensor()>> tables = {};  // constants beside the node's own
+    std::vector<std::function<Tensor()>> tables = {};  // additional constants
     bool tables_in_f32 = false;                        // in half precision, too
   };
 
@@ -54,20 +53,20 @@ struct Plan {
   Storage table_storage(size_t node) const;
   // Whether the output of a node without launches lies where its input does.
   bool is_in_place(size_t node) const;
-  // The node that reads and writes most, for messages: where memory does not suffice.
+  // The node that reads and writes most, for messages about lack of memory.
   std::string hungriest() const;
 };
 
-// A constant that kernels read, and the node that does, for messages.
+// A constant that kernels read, and its reader, for messages.
 struct ConstantUse {
   ValueId id;
   std::string place;
 };
 
-// Of the ways to compute nodes, by node; nodes behind the last one have the first.
+// The chosen way to compute each node; further nodes use the first.
 using Ranks = std::vector<size_t>;
 
-// REQUIRES: the graph is lowered. Fails with kUnsupported where a node has no work.
+// REQUIRES: the graph is lowered. Fails with kUnsupported if a node has no work.
 Result<Plan> make_plan(Graph graph, const PlanOptions& options, const Ranks& ranks = {});
 
 // Whether a layer is computed in half precision.
@@ -80,22 +79,22 @@ std::vector<ConstantUse> constants_of(const Plan& plan);
 size_t stored_bytes(const TensorType& type, Storage storage);
 Tensor stored(const Tensor& tensor, Storage storage);
 
-// Tuning: which of the ways to compute a node is the fastest on a device, by measurement. Costs of
-// tiles.h were found on one device; on another one, and for single layers, they may be wrong.
+// Tuning: measures which way to compute a node is the fastest on a device. The costs of tiles.h
+// were fitted to one device; for others, and for single layers, they may be wrong.
 //
-// All ways are nodes of one graph, which is compiled and run a few times; the device's clock tells
-// how long each took. What was measured is kept in a file, by the kernels of the first way: they
-// have all sizes in them.
-// What was measured. Thread-safe.
+// All ways are nodes of one graph, which is compiled and run a few times; the device's clock times
+// each. Measurements are kept in a file, keyed by the kernels of the first way, which contain all
+// sizes. The measurements. Thread-safe.
 class Tuning {
  public:
-  // Lines of the file that make no sense are ignored. Without a name, nothing is kept.
+  // Invalid lines of the file are ignored. Without a name, nothing is kept.
   explicit Tuning(std::filesystem::path file);
 
   bool is_empty() const;
   std::optional<size_t> find(uint64_t work) const;
   void add(uint64_t work, size_t rank);
-  // Writes the file if there is something new. Where that fails, the next start measures again.
+  // Writes the file if there are new measurements. Errors are ignored: the next start measures
+  // again.
   void keep();
 
  private:
@@ -108,8 +107,8 @@ class Tuning {
 // The seconds of each node of a plan, in a few runs.
 using MeasureNodes = std::function<Result<std::vector<double>>(Plan plan)>;
 
-// The ways to compute the nodes of a lowered graph: those that are known, and where `measure` is
-// given the others as well. A node that cannot be measured, for lack of memory, has the first one.
+// The ways to compute the nodes of a lowered graph: the known ones and, if `measure` is given, the
+// others. Nodes that cannot be measured for lack of memory use the first way.
 Ranks ranks_for(const Graph& graph, const PlanOptions& options, Tuning& tuning,
                 const MeasureNodes& measure);
 

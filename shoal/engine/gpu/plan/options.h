@@ -1,4 +1,4 @@
-// What the devices of all APIs for GPUs let one choose.
+// Options of all GPU devices.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class GpuPrecision : uint8_t { kF32, kF16 };
 
 // Whether kernels share elements of a group in local memory.
 enum class GpuLocalMemory : uint8_t {
-  kAuto,  // where the device has some of its own
+  kAuto,  // if the device has dedicated local memory
   kOn,
   kOff,
 };

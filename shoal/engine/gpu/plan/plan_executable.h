@@ -1,7 +1,7 @@
-// A plan on a device, whatever its API. What all runs share (program, weights, the memory plan) is
+// A plan on a device, for all APIs. What all runs share (program, weights, the memory plan) is
 // fixed once prepare() returns; what one run writes is in a frame, so that runs may be in progress
 // at once. Values lie in one buffer by the plan of engine/device/memory_plan.h, and each is a part
-// of it; inputs and outputs are buffers of their own.
+// of it; inputs and outputs are separate buffers.
 //
 // The API's part is a Context, which is what it opened:
 //   Buffer                                a buffer that it owns; get() is the API's handle
@@ -22,7 +22,6 @@
 
 namespace shoal::gpu {
 
-// A value in the device's memory.
 template <class Context>
 class ValueMemory final : public DeviceMemory {
  public:
@@ -30,7 +29,7 @@ class ValueMemory final : public DeviceMemory {
 
   ValueMemory(std::shared_ptr<const Context> context, Buffer buffer, size_t bytes)
       : context_(std::move(context)), buffer_(std::move(buffer)), bytes_(bytes) {}
-  // All runs that used it have ended: they hold the value until then.
+  // Runs hold the values they use, so all of its runs have ended.
   ~ValueMemory() override { context_->take_back(bytes_, std::move(buffer_)); }
   ValueMemory(const ValueMemory&) = delete;
   ValueMemory& operator=(const ValueMemory&) = delete;
@@ -43,7 +42,6 @@ class ValueMemory final : public DeviceMemory {
   const size_t bytes_;
 };
 
-// A tensor as a value of the device.
 template <class Context>
 Result<DeviceValue> upload(const std::shared_ptr<const Context>& context, const Tensor& tensor) {
   SHOAL_ASSIGN(auto buffer, context->make_constant(tensor, Storage::kF32, "a tensor to upload"));
@@ -51,7 +49,6 @@ Result<DeviceValue> upload(const std::shared_ptr<const Context>& context, const 
                                         context, std::move(buffer), tensor.bytes().size()));
 }
 
-// Where a value lies.
 template <class Handle>
 struct Spot {
   Handle buffer = {};
@@ -93,7 +90,7 @@ class PlanExecutable : public Executable {
     SHOAL_ASSIGN(std::unique_ptr<Frame> frame, take_frame());
     const Status status = run_in(*frame, inputs, outputs, options);
     if (!status.ok()) {
-      // Commands that were given still use the frame; where even waiting fails, the device is lost.
+      // Submitted commands still use the frame; if waiting fails, the device is lost.
       wait_idle();
       return status;
     }
@@ -152,8 +149,7 @@ class PlanExecutable : public Executable {
     return static_cast<const ValueMemory<Context>*>(value.memory())->handle();
   }
 
-  // An output that the caller gave on the device, or not at all, is made anew: somebody may still
-  // read the old one.
+  // Outputs that are undefined, or on the device, are made anew: the old value may still be read.
   Result<Handle> make_output(size_t output, DeviceValue& value) const {
     const auto& [name, type, constant] = plan_.graph[plan_.graph.outputs()[output]];
     SHOAL_ASSIGN(Buffer buffer, context_->value_buffer(type.bytes(), name));
@@ -163,7 +159,7 @@ class PlanExecutable : public Executable {
     return handle;
   }
 
-  // Values before an output may lie where it does, too, where nodes work in place.
+  // In-place nodes may give earlier values the output's memory, too.
   void place_output(size_t output, Handle buffer, Spots& spots) const {
     for (size_t v = 0; v < spots.size(); ++v) {
       const Place& place = plan_.memory.places[v];

@@ -1,6 +1,6 @@
-// Precision layer by layer under an accuracy budget [Huynh 2016]: layers become f16 one by one,
-// the one that costs least first, as long as the accuracy of the whole network stays within the
-// budget. A layer that the network cannot do without in f32 stays so.
+// Precision layer by layer under an accuracy budget [Huynh 2016]: layers become f16 one by one, the
+// one that costs least first, as long as the accuracy of the whole network stays within the budget.
+// Layers that lose too much accuracy stay f32.
 //
 //   S = {}
 //   while some layer is not in S:
@@ -24,7 +24,7 @@
 
 namespace shoal {
 
-// The accuracy of a network, 0 to 1, where these of its layers stay f32 and the others are f16.
+// The accuracy of a network, 0 to 1, with these layers in f32 and the others in f16.
 using MeasureAccuracy = std::function<Result<double>(const std::vector<std::string>& f32_layers)>;
 
 // Which layers stay f32, and what that costs.
@@ -34,7 +34,7 @@ struct PrecisionChoice {
   int evaluations = 0;
 };
 
-// The names of what the options of a device may list: the outputs of layers with weights.
+// The names that a device's options may list: outputs of layers with weights.
 std::vector<std::string> precision_layers(const Graph& graph);
 
 // REQUIRES: budget >= 0. Fails as `measure` does.

@@ -18,32 +18,31 @@
 
 namespace shoal {
 
-// The device that was found, and what the search says of it.
+// The device found and the result of the search.
 struct AutomaticPrecision {
   std::unique_ptr<Device> device;
   std::vector<std::string> layers;  // all that could be f16
   PrecisionChoice choice;
 };
 
-// What the search says, for scripts, and in a line for people.
+// The result of the search as JSON and as a line of text.
 Json to_json(const AutomaticPrecision& result);
 std::string text_of(const AutomaticPrecision& result);
 
-// A device that stores elements in this precision, but for these layers.
+// Makes a device that stores elements in this precision, except these layers.
 using MakeWithPrecision = std::function<Result<std::unique_ptr<Device>>(
     GpuPrecision precision, const std::vector<std::string>& f32_layers)>;
-// Opens the network on a device.
 using OpenOn = std::function<Result<Session>(Device&)>;
 // The accuracy of the network as a session computes it, 0 to 1. Called in fp32 first.
 using SessionAccuracy = std::function<Result<double>(Session&)>;
 
-// `budget` is a share of the accuracy; `shapes` are those of inputs with which the network can run.
-// Fails as the functions do. REQUIRES: budget >= 0.
+// `budget` is a share of the accuracy; `shapes` are input shapes that the network accepts. Fails as
+// the functions do. REQUIRES: budget >= 0.
 Result<AutomaticPrecision> choose_precision(const MakeWithPrecision& make, double budget,
                                             const InputShapes& shapes, const OpenOn& open,
                                             const SessionAccuracy& accuracy);
 
-// Where there are no labelled examples: the share of random inputs whose largest output is where
+// If there are no labelled examples: the share of random inputs whose largest output is where
 // the first session has it. kUnsupported if outputs are not f32.
 SessionAccuracy same_answers(const InputShapes& shapes);
 

@@ -13,7 +13,7 @@ namespace {
 
 class SessionPrecision : public testing::Test {
  protected:
-  // As if each of these layers cost so much accuracy in f16.
+  // As if each of these layers cost this much accuracy in f16.
   Result<AutomaticPrecision> choose(double budget, const std::map<std::string, double>& losses) {
     std::vector<std::string> f32;
     GpuPrecision precision = GpuPrecision::kF32;

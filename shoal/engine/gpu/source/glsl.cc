@@ -51,8 +51,8 @@ constexpr std::string_view kPrelude = R"(
 layout(push_constant) uniform Grid { int first_group; };
 )";
 
-// Functions that GLSL lacks, or that Vulkan lets be wrong by more than 2^-12 (sin, atan and what is
-// made of them) or undefined (pow of negative numbers). Each may call those before it.
+// Functions that GLSL lacks, or for which Vulkan allows errors above 2^-12 (sin, atan and functions
+// based on them) or undefined results (pow of negative numbers). Each may call those before it.
 //
 // erf and tanh are the ratios of engine/cpu/elementwise/vector_math-inl.h. sin, atan, expm1, log1p
 // and sinh are Taylor's series, near 0, within 1e-7.
@@ -91,8 +91,8 @@ constexpr auto kMath = std::to_array<MathFunction>({
   return 2.0 * s * (1.0 + q * (1.0 / 3.0 + q * (0.2 + q * (1.0 / 7.0 + q * (1.0 / 9.0 + q * (1.0 / 11.0 + q / 13.0))))));
 }
 )"},
-    // sin(near + k pi), from the nearest k; pi in three parts, the first two of which are exact in
-    // products with k.
+    // sin(near + k pi), from the nearest k; pi in three parts, the first two exact in products with
+    // k.
     {"sin_near", R"(float sin_near(float x, float k) {
   precise float r = x - k * 3.140625;
   r = r - k * 9.67502593994140625e-4;

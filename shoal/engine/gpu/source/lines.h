@@ -1,5 +1,5 @@
-// Kernels over lines of elements, for operators that turn the elements of a line into one number,
-// or need such a number.
+// Kernels over lines of elements, for operators that reduce a line to a number or use such a
+// number.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace shoal::gpu {
 
-// A kernel that is written statement by statement. Each sees the number of its `line`. The items of
-// a group share a line: each adds up every L-th element, and a tree in local memory joins their
-// sums. Without local memory, and for short lines, an item does a line alone.
+// A kernel written statement by statement, with `line` as the number of its line. The items of a
+// group share a line: each adds up every L-th element, and a tree in local memory joins their sums.
+// Without local memory, and for short lines, each item computes a line.
 class LineKernel {
  public:
   LineKernel(const Capabilities& device, int64_t lines, int64_t length);
@@ -37,7 +37,7 @@ class LineKernel {
 
 inline constexpr const char* kSum = "a + b";
 
-// A line as parts, each for a group of its own, where there are too few lines to keep a device
+// The division of a line into parts, one per group, if there are too few lines to keep a device
 // busy. The last part may be shorter.
 struct LineParts {
   int64_t count = 1, length = 0;  // length: of a part
@@ -60,7 +60,7 @@ struct Reduction {
   std::string finish = "total";  // of the float total
 };
 
-// Appends what a reduction takes, scratch memory included.
+// Appends the launches of a reduction and its scratch memory.
 void add_reduction(const Reduction& reduction, const Capabilities& device, Work& work);
 
 }  // namespace shoal::gpu

@@ -126,8 +126,8 @@ std::string load_text(const TileProduct& product, const MatrixTile& tile) {
 }
 
 // Where the i-th eight of an item goes in local memory. Eight q of column n of fragment f is in
-// slot 8q + (n + 2q + 4f) % 8 of the 32 of its fragment, so that neither those who write nor those
-// who read meet in a bank of local memory.
+// slot 8q + (n + 2q + 4f) % 8 of the 32 of its fragment, so that neither writes nor reads conflict
+// in a bank of local memory.
 std::string b_slot_text(const TileProduct& product, const MatrixTile& tile, int64_t i) {
   const std::string eight = eight_text(product, tile, i);
   return "(b_fragment + " + text_of(columns_before(product, tile, i) / 8) + ") * 32 + " + eight +

@@ -15,7 +15,7 @@ namespace {
 // meaning is that of the operator's record, NaN included; laws hold every line to it.
 struct Function {
   const Operator* op;
-  std::string_view value;  // of x, a (alpha) and b (beta); of a and b where there are two operands
+  std::string_view value;  // of x, a (alpha) and b (beta); of a and b if there are two operands
 };
 
 const auto kUnary = std::to_array<Function>({
@@ -167,9 +167,9 @@ namespace {
 // How an element is loaded depends on the argument: STORED_x says how x is stored. half is a type
 // of storage that every OpenCL has; arithmetic in it is an extension.
 //
-// SHARED is memory that groups of one launch write and read: FENCE is between, and NEXT counts.
+// SHARED is memory that groups of one launch write and read, separated by FENCE; NEXT counts.
 //
-// COPY8 copies eight halves to local memory, where the device can while it goes on: END_COPIES ends
+// COPY8 copies eight halves to local memory, if the device can while it goes on: END_COPIES ends
 // a group of copies, and WAIT_FOR_COPIES waits for all groups but the last one.
 constexpr std::string_view kPrelude = R"(
 #define JOINED_(a, b) a##b

@@ -14,22 +14,22 @@
 
 namespace shoal::gpu {
 
-// How an element is stored, in words: the end of the macros that load and store it, its type in
-// both languages, and that of four of them in GLSL. Nobody loads four of bf16.
+// Names of a storage type: the suffix of the macros that load and store it, its type in both
+// languages, and that of four in GLSL (never used for bf16).
 struct StorageText {
   std::string_view name, opencl, glsl, glsl_four;
 };
 const StorageText& text_of(Storage storage);
 
-// The text of numbers. A float keeps its value, infinities and NaN included.
+// Numbers as text. Floats keep their value, infinities and NaN included.
 std::string text_of(int64_t number);
 std::string text_of(float number);
 
-// The template with every $name replaced. REQUIRES: `values` has all names in it.
+// Replaces every $name of the template. REQUIRES: `values` has all of its names.
 std::string filled(std::string_view text, const std::map<std::string, std::string>& values);
 
 // The place in a buffer of element `index` (the name of an int) of a tensor of this shape, walked
-// by these strides: "first + (i / 12 % 5) * 3". Axes that are walked as one become one.
+// by these strides: "first + (i / 12 % 5) * 3". Contiguous axes are joined.
 std::string offset_text(const Shape& shape, const ops::Strides& strides, std::string_view index,
                         int64_t first = 0);
 
@@ -37,14 +37,14 @@ std::string offset_text(const Shape& shape, const ops::Strides& strides, std::st
 Launch for_each_element(int64_t count, std::vector<Argument> arguments, std::string body,
                         const Capabilities& device);
 
-// A kernel in OpenCL C, but for its name, which is between the two.
+// A kernel in OpenCL C, split at its name.
 struct KernelText {
   std::string before, after;
 };
 
 KernelText opencl_text(const Launch& launch);
 
-// A program of these kernels, and the name of a kernel in it by its place.
+// A program of these kernels, and the name of the kernel at an index.
 std::string opencl_program(std::span<const KernelText> kernels);
 std::string kernel_name(size_t place);
 
@@ -68,8 +68,8 @@ std::string definitions_for(const std::string& text);
 // (h) and columns (w); `full` is the input with its padding.
 std::map<std::string, std::string> numbers_of(const ops::Window& window);
 
-// Whether an int holds every position of the window, and an item may walk all taps, padding
-// included: a model may ask for a window of a billion.
+// Whether an int holds every position of the window, and its taps, padding included, are few enough
+// for a loop: a model may have a window of a billion.
 bool is_small(const ops::Window& window);
 
 // Kernels as compute shaders in GLSL 4.5, for Vulkan.
@@ -77,7 +77,7 @@ bool is_small(const ops::Window& window);
 // The shaders of a graph. Launches whose kernels are equal share one.
 //
 // Argument i of a launch is the storage buffer at binding i of set 0. A shader has one push
-// constant, an int: the first group along axis 0, so that a grid may be launched in parts where a
+// constant, an int: the first group along axis 0, so that a grid may be launched in parts if a
 // device limits that axis. f16 needs storageBuffer16BitAccess of the device.
 struct Shaders {
   std::vector<std::string> sources;

@@ -4,10 +4,10 @@
 // each: the elements of the next step are loaded into registers before those of this step are
 // multiplied, and stored after, so that memory works while the items do and a step has one barrier.
 //
-// Where y has too few tiles for the device, k is cut into parts, each for a group of its own. They
-// write their sums to scratch memory, and the last of them to arrive adds all parts, in their
-// order: one launch, and the same bits each time. Who is the last is counted by an atomic; the
-// counter is 0 again in the end.
+// If y has too few tiles for the device, k is cut into parts, one per group. They write their sums
+// to scratch memory, and the last of them to arrive adds all parts, in their order: one launch, and
+// the same bits each time. An atomic counts the groups to find the last; the counter is 0 again in
+// the end.
 #include "shoal/engine/gpu/source/tiles.h"
 
 #include <algorithm>

@@ -73,8 +73,8 @@ struct Known {
 using KnownValues = std::map<std::string, Known>;
 
 struct Bound {
-  // The inputs have the names they were given by; those given with elements are constants instead.
-  // An output may be an input or a constant, and one value may be two outputs.
+  // The inputs keep their names; those given with elements are constants instead. An output may be
+  // an input or a constant, and one value may be two outputs.
   Graph graph;
   // The name of each output of the graph: outputs of the model that are complete now, each in
   // exactly one stage, and values the rest reads.

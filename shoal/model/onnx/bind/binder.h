@@ -22,7 +22,7 @@ namespace shoal::onnx {
 class ConstantFolder {
  public:
   // The outputs of the node, where they follow from the known inputs and are cheap to compute.
-  // `types` are those that `infer` gave.
+  // `types` are the results of `infer`.
   std::optional<std::vector<Tensor>> fold(const Node& node, std::span<const Operand> operands,
                                           std::span<const TensorType> types);
 

@@ -138,7 +138,7 @@ Status Binder::bind_scan(const Step& step) {
   return {};
 }
 
-// The elements of the count or the condition of a Loop. Where they are not known, the step waits.
+// The elements of the count or the condition of a Loop. If they are not known, the step waits.
 std::optional<Tensor> Binder::known_or_wanted(Slot slot) {
   const Term term = term_of(slot);
   if (term.constant.defined()) return term.constant;

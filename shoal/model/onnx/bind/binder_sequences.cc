@@ -42,7 +42,7 @@ Result<Term> Binder::tensor_of(const Step& step, size_t input) {
 }
 
 // The place that an input names in a sequence of `size`, counted from the end if it is less than 0;
-// `fallback` where there is no such input. The second is false where the place is not known yet.
+// `fallback` if there is no such input. The second is false if the place is not known yet.
 Result<std::pair<size_t, bool>> Binder::place_in(const Step& step, size_t input, size_t size,
                                                  size_t fallback) {
   if (input >= step.inputs.size() || step.inputs[input] == kNoSlot) {

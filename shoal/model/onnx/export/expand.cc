@@ -98,7 +98,7 @@ Status Expander::copy(Source& source, const Node& node, std::vector<std::string>
   return {};
 }
 
-// The expansion is made in a graph of its own, so that its nodes can be expanded in turn, and its
+// The expansion is made in a separate graph, so that its nodes can be expanded in turn, and its
 // values can be named after the output that they lead to.
 Result<std::vector<ValueId>> Expander::expand(const Node& node, const std::vector<ValueId>& inputs,
                                               const std::vector<std::string>& names) {

@@ -11,7 +11,7 @@
 
 namespace shoal::onnx {
 
-// The same graph with ONNX operators only. Every output is a value of its own that a node computes,
+// The same graph with ONNX operators only. Every output is a separate value that a node computes,
 // as readers of ONNX expect: an output that is also an input, a constant or another output goes
 // through an Identity. Values keep their names, outputs have those of `output_names` where given,
 // except that no other value may have the name of an input.

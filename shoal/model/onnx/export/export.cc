@@ -1,4 +1,4 @@
-// Writer of ONNX files: see export.h and sparse_storage.h.
+// Writer of ONNX files.
 #include "shoal/model/onnx/export/export.h"
 
 #include <algorithm>

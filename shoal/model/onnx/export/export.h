@@ -16,7 +16,7 @@
 
 namespace shoal::onnx {
 
-// What a file says about itself besides the graph: ONNX's metadata_props. Keys are not empty.
+// A file's metadata (ONNX's metadata_props). Keys are not empty.
 using Properties = std::map<std::string, std::string>;
 
 // How a file is written.
@@ -24,14 +24,12 @@ enum class Style {
   // Values and nodes have their names. Weights begin at multiples of 64 bytes, so that a reader may
   // map the file and compute on them in place.
   kReadable,
-  // In few bytes: values between inputs and outputs have names of some letters, nodes have none,
-  // and weights begin anywhere, so that readers copy some. For networks of which names and padding
-  // are a good part: they are a fifth of half a ResNet-20 in int8.
+  // In few bytes: intermediate values have short names, nodes have none, and weights are not
+  // aligned, so that readers copy some. Names and padding are a fifth of half a ResNet-20 in int8.
   kCompact
 };
 
-// Weights are written from where they lie. The file appears when it is complete; an older one under
-// the same name stays until then.
+// Weights are written without a copy. The file replaces an older one when it is complete.
 //
 // Outputs have the names of their values, or those of `output_names`.
 Status write_onnx(const Graph& graph, const std::filesystem::path& path,

@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
         "input \"the image\" f32[1,3,8,8]\nconst w f32[4,3,3,3] = random(2)\n"
         "y = Conv(\"the image\", w) pads=[1,1,1,1] auto_pad=\"NOTSET\" @first\n"
         "const low f32[] = [0.5]\nz = Clip(y, _, low)\noutput z\noutput y\n",
-        // Several outputs, one of which nobody reads.
+        // Several outputs, one without a reader.
         "input x f32[5]\nconst k i64[1] = [2]\nv, i = TopK(x, k)\noutput v\n",
         // Every other element type.
         "input x bf16[2]\nconst w bf16[2] = [1.5,-2]\ny = Add(x, w)\noutput y\n",
@@ -212,7 +212,7 @@ TEST(Export, KeepsProperties) {
   EXPECT_TRUE(*to_onnx(graph) != *written);
 }
 
-// Weights of which so many in a hundred are not 0.
+// Weights with this percentage of non-zeros.
 Tensor with_zeros(int64_t count, int percent) {
   Tensor tensor({DType::kF32, {count, 10}});
   std::mt19937 rng(static_cast<uint32_t>(percent));
@@ -257,7 +257,7 @@ TEST(Export, RefusesAttributesNewerThanTheOpset) {
 }
 
 TEST(Export, RefusesWhatProtobufCannotRead) {
-  // Elements nobody touches: the limit is found before anything is written.
+  // Elements that are not touched: the limit is found before anything is written.
   static const std::byte nothing{};
   const TensorType half_a_gigabyte{DType::kF32, {1 << 27}};
   const auto borrow = [](const void*) {};

@@ -1,4 +1,4 @@
-// The limits of opset 17: see expand.h. The table is made from opset_17.inc.
+// The limits of opset 17, a table made from opset_17.inc.
 #include <algorithm>
 #include <string>
 #include <string_view>

@@ -1,7 +1,6 @@
 // Constants with many zeros as ONNX's sparse_initializer: an index of 8 bytes and 4 bytes of value
 // for each number that is not 0. That is less than a dense tensor takes where more than two thirds
-// of the numbers are 0. A reader makes them dense again, so that a run takes the same time and
-// memory.
+// of the numbers are 0. Readers make them dense again, so that runs take the same time and memory.
 #pragma once
 
 #include <cstddef>

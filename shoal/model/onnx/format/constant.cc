@@ -17,7 +17,7 @@ namespace {
 // The types of attributes. In ONNX the name implies the type, whatever the operator, with few
 // exceptions.
 
-// The types of attributes by name: see constant.cc.
+// The types of attributes by name.
 
 // The names that have one type in all supported operators, separated by spaces.
 constexpr std::pair<AttributeKind, std::string_view> kNames[] = {

@@ -1,5 +1,4 @@
-// Attributes of a file in the form of the engine, and the Constant operator, which consists of
-// them.
+// Converts attributes of a file, and the Constant operator, to the engine's form.
 #pragma once
 
 #include <span>
@@ -23,7 +22,7 @@ struct Argument {
 // The attributes of a call of a function, by name.
 using CallAttributes = std::unordered_map<std::string_view, const AttributeProto*>;
 
-// Refuses a name given twice. A reference to an attribute the call did not give leaves it out.
+// Refuses a name given twice. A reference to an attribute missing in the call is left out.
 Result<std::vector<Argument>> resolve(std::span<const AttributeProto> attributes,
                                       const CallAttributes& call);
 

@@ -1,5 +1,5 @@
-// Parser of the ONNX messages: see proto.h. Field numbers are those of onnx.proto. A scalar field
-// that occurs twice keeps its last value, as protobuf defines.
+// Parser of the ONNX messages. Field numbers are those of onnx.proto. A scalar field that occurs
+// twice keeps its last value, as protobuf defines.
 #include "shoal/model/onnx/format/proto.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// The ONNX messages as plain structs, as far as they are read. Text and tensor data stay in the
-// file and are only pointed to; fields that the engine does not use are skipped.
+// The ONNX messages as plain structs. Text and tensor data point into the file; fields that the
+// engine does not use are skipped.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,7 @@ struct DimensionProto {
 struct TypeProto {
   std::string_view kind = "undefined";  // "tensor", "sequence", ...
   int32_t element = 0;
-  std::optional<std::vector<DimensionProto>> shape;  // nothing: not even the rank is known
+  std::optional<std::vector<DimensionProto>> shape;  // nullopt: the rank is unknown
 };
 
 struct ValueInfoProto {

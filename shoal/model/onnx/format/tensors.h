@@ -28,8 +28,8 @@ Result<DType> element_type(int64_t number);
 // below the size that one tensor with real data may have.
 inline constexpr int64_t kMostExpandedBytes = kLimits.max_folded_bytes / 4;
 
-// Makes the tensors of one model. Tensors keep the memory alive that they view. Not thread-safe;
-// the protos that it has loaded must outlive it, because they are the keys of its cache.
+// Makes the tensors of one model. Tensors keep the memory that they view alive. Not thread-safe;
+// loaded protos must outlive it, because they are the keys of its cache.
 class TensorLoader {
  public:
   // `owner` keeps the bytes of the model alive. `mapping` is the same file, if it is one, so that
@@ -38,7 +38,7 @@ class TensorLoader {
   TensorLoader(std::shared_ptr<const void> owner, const MappedFile* mapping,
                std::filesystem::path folder);
 
-  // The same proto gives the same tensor again, so a function that is inlined often costs no more
+  // Loading a proto again returns the same tensor, so inlining a function repeatedly costs no
   // memory.
   Result<Tensor> load(const TensorProto& proto);
   Result<Tensor> load(const SparseTensorProto& proto);

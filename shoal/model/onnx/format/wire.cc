@@ -24,7 +24,7 @@ bool take_varint(Bytes& bytes, uint64_t& value) {
   value = 0;
   for (size_t i = 0; i < bytes.size() && i < 10; ++i) {
     const auto byte = static_cast<uint64_t>(bytes[i]);
-    if (i == 9 && byte > 1) return false;  // the tenth byte has room for one bit
+    if (i == 9 && byte > 1) return false;  // the tenth byte holds one bit
     value |= (byte & 0x7f) << (7 * i);
     if (byte < 0x80) {
       bytes = bytes.subspan(i + 1);

@@ -39,7 +39,7 @@ class WireReader {
   bool next();
   uint32_t field() const { return field_; }
 
-  // The value of the field. Another wire type than the function's is corrupt.
+  // The value of the field. kCorrupt if its wire type is not the function's.
   int64_t integer();
   int32_t small_integer();  // int32 and enums: out of range is corrupt
   float real();
@@ -51,7 +51,7 @@ class WireReader {
   Bytes elements(WireType element);
 
   // Appends to a vector and charges the memory account of the file. Twice the size is charged,
-  // because a growing vector has up to twice the room that it needs.
+  // because a growing vector allocates up to twice what it needs.
   template <class T>
   bool append(std::vector<T>& list, T value) {
     if (!charge(2 * sizeof(T))) return false;
@@ -92,12 +92,12 @@ class WireReader {
   Status status_;
 };
 
-// Takes a varint off the front of `bytes`; false, and `bytes` unchanged, where there is none.
+// Takes a varint off the front of `bytes`; false, and `bytes` unchanged, if there is none.
 bool take_varint(Bytes& bytes, uint64_t& value);
 
 // Writer of the protobuf wire format. The reader is wire.h.
 
-// The number of bytes of a number as a varint, the form of every tag and length.
+// The size of a number as a varint, the encoding of every tag and length.
 size_t varint_size(uint64_t value);
 
 // One message: small fields as bytes, and views of long payloads, which stay where they are until
@@ -128,7 +128,7 @@ class WireWriter {
 
  private:
   struct View {
-    size_t at;  // stands before bytes_[at]
+    size_t at;  // is placed before bytes_[at]
     Bytes payload;
   };
 

@@ -23,7 +23,7 @@ inline constexpr int64_t kNewestOpset = 27;
 struct OperatorHistory {
   std::string_view name;
   std::vector<int64_t> opsets;  // that defined or changed it, ascending
-  // Of its newest form.
+  // Its newest form.
   size_t max_inputs;
   std::vector<std::string_view> attributes;
 };
@@ -32,9 +32,9 @@ std::span<const OperatorHistory> operator_histories();       // by name
 const OperatorHistory* find_history(std::string_view name);  // null: not an operator of ONNX
 bool is_defined_in(std::string_view op, int64_t opset);      // by this opset or an earlier one
 
-// Whether a node of a later opset can be taken for one of kNewestOpset: all that it has, the
-// operator's newest known form has, too. An opset that changes an operator adds to its form, or
-// only to its types, which are checked anyway.
+// Whether a node of a later opset can be treated as one of kNewestOpset: the operator's newest
+// known form has all of its inputs, outputs and attributes. Newer opsets only add to an operator's
+// form or types, and types are checked anyway.
 bool fits_newest_form(std::string_view op, size_t inputs,
                       std::span<const std::string_view> attributes);
 
@@ -42,7 +42,7 @@ bool fits_newest_form(std::string_view op, size_t inputs,
 struct Term {
   ValueId id = kNoValue;
   TensorType type;
-  Tensor constant;      // the elements, where they are known
+  Tensor constant;      // the elements, if they are known
   Slot slot = kNoSlot;  // its origin; kNoSlot: made by a rewrite
   int64_t narrow = 0;   // as that of SlotInfo
 
@@ -67,7 +67,7 @@ struct Draft {
   bool has(size_t i) const { return input(i).given(); }
   void set_input(size_t i, Term term);
 
-  // Whether an integer attribute is there and not 0.
+  // Whether an integer attribute is present and not 0.
   bool flag(std::string_view key) const;
 
   // Reads an attribute that the new form does not have, and removes it.
@@ -80,11 +80,11 @@ class Emitter {
  public:
   virtual ~Emitter() = default;
 
-  // Adds the node, or computes it at once where all of its inputs are known.
+  // Adds the node, or computes it at once if all of its inputs are known.
   virtual Result<std::vector<Term>> emit(Draft draft) = 0;
 
-  // The elements of a term. Where they are not known yet, the error ends the rewrite, and the step
-  // is tried again in a later stage. So a rewrite must return this error as it is.
+  // The elements of a term. If they are not known yet, fails; the rewrite must return this error
+  // unchanged, and the step is tried again in a later stage.
   virtual Result<Tensor> elements(const Term& term) = 0;
 
   // The elements as integers; the term is i32 or i64.

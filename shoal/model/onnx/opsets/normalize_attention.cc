@@ -28,7 +28,7 @@ Result<Term> positions(int64_t first, int64_t n, Emitter& emitter) {
   return emitter.emit_one("Range", {integer(first), integer(first + n), integer(1)});
 }
 
-// [batch, tokens, heads * size] -> [batch, heads, tokens, size]. Other ranks stay as they are.
+// [batch, tokens, heads * size] -> [batch, heads, tokens, size]. Other ranks are unchanged.
 Result<Term> with_heads(const Term& x, int64_t heads, Emitter& emitter) {
   if (x.rank() == 4) return x;
   if (x.rank() != 3) return invalid("takes queries, keys and values of rank 3 or 4");
@@ -144,7 +144,7 @@ Result<Term> valid_keys(const Draft& draft, Emitter& emitter) {
   return emitter.emit_one("Reshape", {given, Term::ints({batch, 1, 1, 1})});
 }
 
-// What the mask, the window and the padding add to the scores. Nothing given: nothing.
+// The terms that the mask, the window and the padding add to the scores; none if none is given.
 Result<Term> make_bias(Draft& draft, int64_t queries, int64_t keys, int64_t past,
                        Emitter& emitter) {
   const DType dtype = draft.input(kQ).type.dtype;

@@ -1,4 +1,4 @@
-// The history of ONNX's operators: see normalize.h. The table is made from versions.inc.
+// The history of ONNX's operators, a table made from versions.inc.
 #include <algorithm>
 
 #include "shoal/model/onnx/opsets/normalize.h"

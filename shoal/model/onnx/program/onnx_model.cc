@@ -167,7 +167,7 @@ Result<std::shared_ptr<const Model>> Model::make(std::shared_ptr<const void> own
   auto proto = parse_model(bytes);
   if (!proto.ok()) return proto.status().at("not a readable ONNX model");
   if (!proto->graph) return Status(Code::kCorrupt, "not an ONNX model: it has no graph");
-  // IR version 3 is the first with opset imports as they are today.
+  // IR version 3 is the first with today's opset imports.
   if (proto->ir_version < 3) {
     return Status(Code::kUnsupported,
                   "IR version " + std::to_string(proto->ir_version) + " is older than 3");

@@ -53,8 +53,8 @@ struct Metadata {
   int64_t ir_version = 0;
   std::string producer;                                 // "pytorch 1.13.1"
   std::vector<std::pair<std::string, int64_t>> opsets;  // domain ("" is ONNX's own), version
-  std::string warning;                                  // empty: there is nothing to warn of
-  std::map<std::string, std::string> properties;        // metadata_props, as they are in the file
+  std::string warning;                                  // empty: no warning
+  std::map<std::string, std::string> properties;        // metadata_props, unchanged
 };
 
 class Model {

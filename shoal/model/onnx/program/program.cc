@@ -1,5 +1,5 @@
-// From the messages of a file to a Program: see program.h. The file is not trusted. Functions
-// multiply its size, so nodes, values, memory and depth are bounded while they are inlined.
+// Makes a Program from the messages of an untrusted file. Functions multiply its size, so nodes,
+// values, memory and depth are bounded while they are inlined.
 #include "shoal/model/onnx/program/program.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class ProgramBuilder {
                          const Body& body);
   Status define_initializers(const GraphProto& graph, Scope& scope, const Body& body);
   Status define_inputs(const GraphProto& graph, Scope& scope, const Body& body);
-  // The slot of a name; nothing if there is no such value, kNoSlot for an input of a function that
+  // The slot of a name; nullopt if there is no such value, kNoSlot for an input of a function that
   // the call left out.
   std::optional<Slot> find(std::string_view name, Scope& scope);
   Result<std::vector<Slot>> find_all(std::span<const std::string_view> names, Scope& scope,

@@ -83,8 +83,8 @@ Result<Program> make_program(const ModelProto& model, TensorLoader& loader);
 int64_t narrow_number(int64_t data_type);
 int64_t narrow_number(std::span<const Argument> constant);  // of a Constant's attributes
 
-// Of the first output of a step, whose inputs are among the slots. Only few operators of ONNX take
-// narrow types, and the others compute with the values as they are held.
+// Of the first output of a step, whose inputs are among the slots. Few operators of ONNX take
+// narrow types; the others compute in the wider one.
 int64_t narrow_output(const Step& step, std::span<const SlotInfo> slots);
 
 // Collects all operators of a model that are not supported, so that one message names them.

@@ -8,7 +8,7 @@
 namespace shoal::ops {
 namespace {
 
-// The element; an f32 zero where the attribute is left out.
+// The element; an f32 zero if the attribute is left out.
 Tensor value_of(const Node& node) {
   return attribute<Tensor>(node.attributes, "value", Tensor({DType::kF32, {1}}));
 }

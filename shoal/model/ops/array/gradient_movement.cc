@@ -119,10 +119,9 @@ Gradients split_gradient(const Node& node, std::span<const ValueId> outputs, Gra
   return only_first(chain, node, chain.add(concat, std::move(parts), along));
 }
 
-// Finds the way back by running the operator itself on the numbers of the input's elements, counted
-// from 0: each output then says which element it came from. This works for any operator that only
-// moves elements. Padding is given the number `count`, one past the last, which collects its
-// gradient and is cropped.
+// Inverts the movement by running the operator on the indices of the input's elements, which works
+// for any operator that only moves elements. Padding gets the index `count`, one past the last,
+// which collects its gradient and is cropped.
 Gradients permutation_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const Shape shape = chain.shape_of(node.inputs[0]);
@@ -159,7 +158,7 @@ ValueId spaced(Chain& chain, ValueId x, size_t axis, int64_t step) {
 }  // namespace
 
 // Elements are put back by inserting step - 1 zeros behind each and padding both ends. Backward
-// slices, and those at the maximum rank, where `spaced` has no room for an axis, are scattered.
+// slices, and those at the maximum rank, where `spaced` cannot add an axis, are scattered.
 Gradients slice_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const Shape shape = chain.shape_of(node.inputs[0]), part = chain.shape_of(outputs[0]);

@@ -61,7 +61,6 @@ Result<std::vector<TensorType>> infer_reshape(const Node& node, std::span<const 
   return same_elements(inputs[0], shape);
 }
 
-// Axes [begin, end) of a shape.
 struct AxisRange {
   size_t begin = 0, end = 0;
 };
@@ -91,7 +90,7 @@ void split_block(const Shape& from, AxisRange from_axes, const Shape& to, AxisRa
 }
 
 // Pairs up blocks of axes: the shortest ranges of axes that have as many elements in both shapes.
-// Each block is cut on its own. REQUIRES: the shapes have at least one element, or the counts would
+// Blocks are cut separately. REQUIRES: the shapes have at least one element, or the counts would
 // never meet.
 Tile split_blocks(const Node& node, std::span<const Operand> inputs, const Shape& to,
                   const Region& output) {

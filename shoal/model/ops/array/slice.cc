@@ -157,7 +157,7 @@ std::optional<Bounds> bounds_of(std::span<const int64_t> positions, int64_t step
 }
 
 // The places, among the indices that are left of the input, of those that are read for the indices
-// that are left of the output; nothing if one of them is gone.
+// that are left of the output; nullopt if one of them is gone.
 std::optional<std::vector<int64_t>> places_of(const Cut& cut, std::span<const int64_t> read,
                                               std::span<const int64_t> written) {
   std::vector<int64_t> places;

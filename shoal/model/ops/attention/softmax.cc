@@ -1,7 +1,7 @@
 // Softmax and its relatives: functions of a whole line of elements along `axis`, by default the
 // last (opset 13; the importer rewrites the older rule). Each operator here is a functor that fills
-// one line of y from one of x, n elements `step` apart. It has read all that it needs of x[k] when
-// it writes y[k], for the two may be the same memory. Gradients are in gradient_softmax.cc.
+// one line of y from one of x, n elements `step` apart. It reads x[k] for the last time before it
+// writes y[k], because the two may be the same memory. Gradients are in gradient_softmax.cc.
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,7 @@
-// Col2Im: puts blocks back where they were cut from an image, and adds them up where they overlap.
-// x [n, c * taps, blocks] becomes y [n, c, spatial...]; inputs 1 and 2 are the sizes of the image
-// and of a block. The window is that of a convolution over y. It is the gradient of im2col, and
-// im2col is its gradient.
+// Col2Im: puts blocks cut from an image back, and adds them up where they overlap. x [n, c * taps,
+// blocks] becomes y [n, c, spatial...]; inputs 1 and 2 are the sizes of the image and of a block.
+// The window is that of a convolution over y. It is the gradient of im2col, and im2col is its
+// gradient.
 #include <algorithm>
 #include <vector>
 

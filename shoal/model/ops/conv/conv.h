@@ -31,19 +31,18 @@ Convolution convolution_of(const Node& node, const Shape& x,
                            const Shape& w);  // REQUIRES: it is accepted
 
 // The Conv from y to x that a ConvTranspose node runs backwards: `input` of a window axis is an
-// axis of y, `output` one of x. The weights are used as they are. REQUIRES: the node is accepted.
+// axis of y, `output` one of x. The weights are used unchanged. REQUIRES: the node is accepted.
 Convolution transposed_convolution_of(const Node& node, const Shape& x, const Shape& w);
 
 // A bias, if given, has one element per output channel.
 Status require_bias(const Operand& bias, int64_t channels);
 
 // The groups, of `each` channels, that a range of channels belongs to: one group or a part of it,
-// or several whole ones. Nothing if the range takes parts of several groups, which `group` cannot
-// express.
+// or several whole ones. nullopt for parts of several groups, which `group` cannot express.
 std::optional<Range> groups_of(Range channels, int64_t each);
 
-// The settings when channels are gone: `group` counts the groups, of `each` channels of x, that are
-// left. Nothing if a row or a column is gone, because a window reaches over its neighbours.
+// The settings after channels are removed: `group` counts the remaining groups, of `each` channels
+// of x. nullopt if a row or column is removed, because windows reach over its neighbours.
 std::optional<Settings> shrink_convolution(const Node& node, const Shape& x, const Remainder& left,
                                            int64_t each);
 

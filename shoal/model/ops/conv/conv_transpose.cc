@@ -185,7 +185,7 @@ struct Reach {
 std::optional<Reach> reach_of(const WindowAxis& axis, int64_t begin, int64_t end) {
   if (axis.output == 0) return std::nullopt;
   // The first x whose last tap reaches y[begin], and the last whose first tap reaches y[end - 1].
-  // Where the stride is wider than the kernel there may be none; a neighbour is read then, which
+  // If the stride is wider than the kernel there may be none; then a neighbour is read, which
   // contributes nothing.
   const int64_t reach = axis.extent() - 1;
   const int64_t from = begin + axis.pad_begin;

@@ -1,7 +1,7 @@
 // ConvWeightsBackward, our own operator: the gradient of Conv's weights, from its image x and the
 // gradient dy of its output,
 //   dw[m,c,k] = sum over n, o of dy[n,m,o] x[n,c,o*stride + k*dilation - pad]
-// A second output, if asked for, is the gradient of the bias, the sum of dy per channel. Attributes
+// A second output, if requested, is the gradient of the bias, the sum of dy per channel. Attributes
 // are Conv's, with kernel_shape.
 #include <numeric>
 #include <string>

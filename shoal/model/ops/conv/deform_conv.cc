@@ -1,4 +1,4 @@
-// DeformConv, of opset 19: a Conv of images whose taps are moved, each by an offset of its own at
+// DeformConv, of opset 19: a Conv of images whose taps are moved, each by a separate offset at
 // every output, and weighted by a mask. Between pixels it reads linearly, outside the image 0.
 // offset: [n, offset groups * taps * 2, output]: down and to the right, for every tap; mask: [n,
 // offset groups * taps, output]. The channels of an offset group share their offsets.
@@ -61,7 +61,6 @@ double sample(const T* plane, int64_t height, int64_t width, double y, double x)
          down * ((1 - right) * at(r + 1, c) + right * at(r + 1, c + 1));
 }
 
-// One image.
 template <class T>
 struct Image {
   const Convolution& conv;

@@ -1,6 +1,6 @@
-// Dropout: y = x in inference. In training, which the input training_mode says at run time, y = x *
-// mask / (1 - ratio), where each element of the mask is 0 with probability `ratio`. Without a ratio
-// it is 0.5. The gradient is in gradient_nary.cc.
+// Dropout: y = x in inference. In training (the input training_mode), y = x * mask / (1 - ratio),
+// where each element of the mask is 0 with probability `ratio`. Without a ratio it is 0.5. The
+// gradient is in gradient_nary.cc.
 #include <algorithm>
 #include <random>
 

@@ -2,7 +2,7 @@
 //   SHOAL_RECORD(cos) = unary<Floats>("Cos", [](auto x) { return std::cos(x); });
 // A function of one element with parameters is a functor that names them in kParameters and is
 // called as f(x, alpha, beta). One with other attributes is constructed from its node, so that they
-// are read once. A static `check(node, inputs)`, where there is one, refuses bad attributes.
+// are read once. A static `check(node, inputs)`, if there is one, refuses bad attributes.
 #pragma once
 
 #include <algorithm>

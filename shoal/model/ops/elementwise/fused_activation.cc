@@ -10,7 +10,7 @@
 namespace shoal::ops {
 namespace {
 
-// The value of a parameter in a node. Nothing if it is an input that is not constant.
+// The value of a parameter in a node. nullopt if it is an input that is not constant.
 std::optional<float> value_of(const ElementParameter& parameter, const Node& node,
                               std::span<const Operand> inputs) {
   const size_t i = parameter.input;

@@ -21,7 +21,7 @@ struct Activation {
   friend bool operator==(const Activation&, const Activation&) = default;
 };
 
-// The function of an operator with its default parameters; nothing if it has no function of one
+// The function of an operator with its default parameters; nullopt if it has no function of one
 // element.
 std::optional<Activation> plain_activation(const Operator* op);
 
@@ -32,7 +32,7 @@ Activation activation_of(const Node& node);  // REQUIRES: `infer` has accepted t
 void set_activation(Attributes& attributes, const Activation& activation);
 
 // The activation that a node such as Relu applies to its input 0, for a pass that merges it into a
-// fused node. Nothing if it is no such node, or if a parameter is an input that is not constant.
+// fused node. nullopt if it is no such node, or if a parameter is an input that is not constant.
 std::optional<Activation> as_activation(const Node& node, std::span<const Operand> inputs);
 
 // Appends the ONNX nodes that apply the activation to x.

@@ -1,6 +1,6 @@
-// NarrowCast, our own operator: each element as the nearest that an element type of ONNX has which
-// tensors here have not, such as float8e4m3fn. `type` is the number of that type; the output has
-// the type that holds it (narrow_type.h). ONNX says it as a Cast; no opset that we write has these.
+// NarrowCast, our own operator: rounds each element to an element type of ONNX that Shoal's tensors
+// lack, such as float8e4m3fn. `type` is the number of that type; the output has the type that holds
+// it (narrow_type.h). In ONNX it is a Cast; no opset that Shoal writes has these types.
 #include "shoal/model/graph/graph.h"
 #include "shoal/model/ops/broadcast.h"
 #include "shoal/model/ops/narrow_type.h"

@@ -1,5 +1,5 @@
-// Pow: y_i = x_i ^ e_i, both broadcast. The exponent has an element type of its own, the result
-// that of the base.
+// Pow: y_i = x_i ^ e_i, both broadcast. The exponent has its own element type, the result that of
+// the base.
 #include <cmath>
 
 #include "shoal/model/ops/convert.h"

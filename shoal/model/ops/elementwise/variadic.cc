@@ -37,7 +37,7 @@ int64_t line_offset(int64_t row, const Shape& shape, const Strides& strides) {
 
 // Computes one line of the output at a time and writes it when every input has been read, since the
 // output may be in the memory of the first. F::step folds one more element into an accumulator,
-// F::finish makes the result of it.
+// F::finish returns the result.
 template <class F, class T>
 void fold(std::span<const Tensor> inputs, Tensor& output) {
   const Shape& shape = output.shape();

@@ -31,9 +31,9 @@ struct Step {
   int64_t out() const { return static_cast<int64_t>(taps.first.size()); }
 };
 
-// Axes that shrink come first, so that there is less to do for the others, then inner axes, which
-// leaves long rows to the outer ones. The order depends on the sizes of the whole, not of the tile,
-// so that a tile adds the same numbers in the same order.
+// Axes that shrink come first, to reduce the work of the others, then inner axes, which leaves long
+// rows to the outer ones. The order depends on the sizes of the whole, not of the tile, so that a
+// tile adds the same numbers in the same order.
 std::vector<Step> steps_of(const ResizeRule& rule, std::span<const ResizeAxis> axes) {
   auto growth = [&](size_t d) {
     return static_cast<double>(axes[d].out) / static_cast<double>(axes[d].in);

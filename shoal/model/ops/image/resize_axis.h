@@ -1,6 +1,6 @@
-// The sampling of one axis by Resize: the place of an output in the input, and the elements and
-// weights there that make the output. Axes are independent, so an image is resized one axis after
-// the other, and a fast kernel needs no more than these tables.
+// The sampling of one axis by Resize: where an output lies in the input, and the elements and
+// weights that make it. Images are resized one axis after the other, so a kernel needs only these
+// tables.
 #pragma once
 
 #include <cstdint>

@@ -81,7 +81,7 @@ std::optional<Tile> split_gather(const Node& node, std::span<const Operand> inpu
   return tile;
 }
 
-// Constant indices are counted among what is left of the data.
+// Constant indices are renumbered to the remaining data.
 std::optional<Settings> shrink_gather(const Node& node, std::span<const Operand> inputs,
                                       const Remainder& left) {
   const Shape& data = inputs[0].type.shape;

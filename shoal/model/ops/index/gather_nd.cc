@@ -1,6 +1,6 @@
 // GatherND: y[b.., i.., k..] = data[b.., indices[b.., i.., :], k..]. The last axis of the indices
-// holds tuples, each of which names a slice of the data. `batch_dims` leading axes are shared by
-// both. Gradient: ScatterND with reduction "add", or a scatter of elements where there are batches.
+// holds tuples; each names a slice of the data. `batch_dims` leading axes are shared by both.
+// Gradient: ScatterND with reduction "add", or a scatter of elements if there are batches.
 #include <algorithm>
 
 #include "shoal/model/graph/graph.h"

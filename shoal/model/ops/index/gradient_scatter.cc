@@ -11,9 +11,8 @@ namespace {
 
 using Gradients = Result<std::vector<ValueId>>;
 
-// The updates that survive, as booleans. Where several go to one place, only the last has an
-// effect. Scattering the updates' own numbers and gathering them again gives an update its own
-// number only if it is that one.
+// The updates that survive, as booleans. Of several to one place, only the last has an effect: it
+// is the one that gets its own number back when numbers are scattered and gathered.
 ValueId is_last(Chain& chain, const Node& node, const Operator& gather,
                 const Attributes& attributes) {
   const Shape data = chain.shape_of(node.inputs[0]), updates = chain.shape_of(node.inputs[2]);

@@ -45,7 +45,7 @@ void copy_slices(const Slices& slices, std::span<const int64_t> chosen, const Te
 
 // The order in which elements are sorted.
 
-// A strict weak order, which sorting needs, also where there are NaNs: they come last, as in NumPy.
+// A strict weak order, which sorting needs, also if there are NaNs: they come last, as in NumPy.
 // So they are largest for TopK.
 template <class T>
 bool sorts_before(T a, T b) {
@@ -58,9 +58,9 @@ bool sorts_before(T a, T b) {
   return x < y;
 }
 
-// The reductions by which scattered updates are combined with the elements that are there.
+// The reductions that combine scattered updates with existing elements.
 
-// Combines n elements with as many updates, in place.
+// Combines n elements with n updates, in place.
 using Combine = void (*)(std::byte* elements, const std::byte* updates, int64_t n);
 
 // The function that the attribute `reduction` names: none (a copy), add, mul, or, from opset 18,

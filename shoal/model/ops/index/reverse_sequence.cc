@@ -1,5 +1,5 @@
 // ReverseSequence: y[t, b] = x[t < len[b] ? len[b] - 1 - t : t, b], the first len[b] steps of each
-// sequence b reversed. It is its own gradient, computed by permutation_gradient() where the lengths
+// sequence b reversed. It is its own gradient, computed by permutation_gradient() if the lengths
 // are constant.
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // ScatterND: a copy of the data with some slices updated. The last axis of the indices holds
-// tuples, each of which names a slice.
+// tuples; each names a slice.
 // y[indices[i.., :], k..] = reduce(y[indices[i.., :], k..], updates[i.., k..])
 // Updates are applied in order. The gradient is in gradient_scatter.cc.
 #include "shoal/model/graph/graph.h"

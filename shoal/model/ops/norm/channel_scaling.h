@@ -14,10 +14,9 @@ struct ChannelScaling {
   std::vector<double> scale, shift;
 };
 
-// What a BatchNormalization in inference does to its first input, or a Conv of one weight per
-// channel, as which int8 writes norms that stand alone
-// (shrink/compress/quantization/quantize.cc). Channels are on axis 1. Nothing for other
-// nodes, and where parameters are not constant.
+// The scaling of a BatchNormalization in inference, or of a Conv with one weight per channel, as
+// int8 models write standalone norms (shrink/compress/quantization/quantize.cc). Channels are on
+// axis 1. nullopt for other nodes and parameters that are not constant.
 std::optional<ChannelScaling> channel_scaling_of(const Node& node, std::span<const Operand> inputs);
 
 }  // namespace shoal::ops

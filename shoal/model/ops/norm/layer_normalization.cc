@@ -1,6 +1,6 @@
 // LayerNormalization: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, where mean and
 // variance are those of the axes from `axis` on: of one row, if x is seen as [rows, row]. Outputs 1
-// and 2, if asked for, are the mean and 1 / sqrt(variance + epsilon) of every row. The gradient is
+// and 2, if requested, are the mean and 1 / sqrt(variance + epsilon) of every row. The gradient is
 // in gradient_norm.cc.
 //
 // RMSNormalization: y = scale * x / sqrt(mean(x^2) + epsilon), the same around 0 instead of the

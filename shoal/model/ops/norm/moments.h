@@ -1,5 +1,5 @@
 // Mean and variance, by which all normalizations are computed. Sums are kept in double, and the
-// variance takes a second pass: E[x^2] - E[x]^2 cancels to nothing where the mean is large.
+// variance takes a second pass: E[x^2] - E[x]^2 cancels to nothing if the mean is large.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Gradients of pools. Windowed averages and maxima have operators of their own (pool_backward.cc);
-// the others are formulas.
+// Gradients of pools. Windowed averages and maxima have separate operators (pool_backward.cc); the
+// others are formulas.
 #include "shoal/model/ops/chain.h"
 #include "shoal/model/ops/gradient.h"
 #include "shoal/model/ops/ops.h"

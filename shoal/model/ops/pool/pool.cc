@@ -1,6 +1,6 @@
 // Pools: every output is a reduction of the inputs under its window, channel by channel.
-// AveragePool: mean, LpPool: (sum |x|^p)^(1/p), MaxPool: maximum. Padding takes part in nothing,
-// except that count_include_pad counts it in the divisor. Gradients are in gradient_pool.cc.
+// AveragePool: mean, LpPool: (sum |x|^p)^(1/p), MaxPool: maximum. Padding is ignored, except that
+// count_include_pad counts it in the divisor. Gradients are in gradient_pool.cc.
 #include "shoal/model/ops/pool/pool.h"
 
 #include <algorithm>

@@ -65,7 +65,7 @@ void reference_max(const Node& node, std::span<const Tensor> inputs, std::span<T
                 [&]<class T>() { give_to_largest<T>(window, inputs[0], inputs[1], outputs[0]); });
 }
 
-// Whether each window holds an element, and not only padding: [1, 1, spatial...]. Nothing if all
+// Whether each window holds an element, and not only padding: [1, 1, spatial...]. nullopt if all
 // do.
 std::optional<Tensor> windows_with_elements(const Window& window) {
   Tensor sees({DType::kBool, window.output_shape(1, 1)});

@@ -70,7 +70,7 @@ Result<std::vector<TensorType>> infer_qlinear(const Node& node, std::span<const 
   return std::vector{TensorType{inputs[kYZeroPoint].type.dtype, convolution.output_shape()}};
 }
 
-// One parameter per output channel, as T; zeros where the input is not given.
+// One parameter per output channel, as T; zeros if the input is not given.
 template <class T>
 std::vector<T> per_channel(std::span<const Tensor> inputs, size_t i, int64_t channels) {
   if (i >= inputs.size() || !inputs[i].defined())

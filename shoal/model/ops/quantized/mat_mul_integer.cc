@@ -77,7 +77,7 @@ Result<std::vector<TensorType>> infer_qlinear(const Node&, std::span<const Opera
   return std::vector{TensorType{inputs[kYZeroPoint].type.dtype, sizes.output}};
 }
 
-// One parameter per line of every matrix, as T: [batch..., lines]. Zeros where it is not given.
+// One parameter per line of every matrix, as T: [batch..., lines]. Zeros if it is not given.
 template <class T>
 std::vector<T> per_line(std::span<const Tensor> inputs, size_t i, const Shape& matrices,
                         Lines lines) {

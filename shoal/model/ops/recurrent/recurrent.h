@@ -140,7 +140,7 @@ void walk(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> ou
   }
 }
 
-// Computes f32 and f64 as they are, and the 16-bit formats in f32.
+// Computes f32 and f64 directly, and the 16-bit formats in f32.
 template <template <class> class Cell>
 void recurrent_reference(const Node& node, std::span<const Tensor> inputs,
                          std::span<Tensor> outputs) {

@@ -1,4 +1,4 @@
-// The shape of a reduction's output, for its gradient.
+// Shapes of reductions, for their gradients.
 #pragma once
 
 #include "shoal/model/graph/graph.h"

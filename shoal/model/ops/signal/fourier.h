@@ -32,7 +32,7 @@ class Fourier {
   std::vector<Complex> padded_;
 };
 
-// Refuses a length below 1 or too large to be planned. The second takes it from a constant of one
+// Refuses a length below 1 or too large for a plan. The second reads it from a constant of one
 // element.
 Result<int64_t> require_length(int64_t length, std::string_view what);
 Result<int64_t> require_length(const Operand& operand, std::string_view what);

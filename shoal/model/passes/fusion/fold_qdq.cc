@@ -19,7 +19,7 @@ namespace {
 // The rules of fold_qdq: the operator of integers for a float one that reads quantised values and
 // whose result is quantised.
 
-// The integer operators of fold_qdq: see fold_qdq.cc.
+// The integer operators of fold_qdq.
 
 // The place where the result of a float operator is quantised.
 struct QuantizedResult {
@@ -84,7 +84,7 @@ class Bias {
     for (float scale : scales_of(rewriter.to(), w)) scales_.push_back(x_scale * scale);
   }
 
-  // kNoValue if there is no bias; nothing if it cannot be expressed in these units.
+  // kNoValue if there is no bias; nullopt if it cannot be expressed in these units.
   std::optional<ValueId> operator()(const QuantizedValues& values, const Node& node,
                                     ValueId old) const {
     if (old == kNoValue) return kNoValue;
@@ -148,7 +148,7 @@ bool fold_conv(Rewriter& rewriter, const QuantizedValues& values, const Quantize
                              with_bounds(node.attributes, result));
 }
 
-// The inputs of QGemm up to the bias; nothing where the Gemm has attributes that QGemm lacks.
+// The inputs of QGemm up to the bias; nullopt if the Gemm has attributes that QGemm lacks.
 std::optional<Inputs> gemm_inputs(Rewriter& rewriter, const QuantizedValues& values,
                                   const Node& node, const Node& place) {
   const bool is_gemm = node.op == &ops::gemm;
@@ -264,7 +264,7 @@ bool fold_average(Rewriter& rewriter, const QuantizedValues& values, const Quant
 }
 
 // Puts an operator of integers in the place of the QuantizeLinear, on the quantised inputs of
-// `node` that `values` knows. Returns false where there is no such operator; constants that it may
+// `node` that `values` knows. Returns false if there is no such operator; constants that it may
 // have added by then are dead code.
 bool fold_operator(Rewriter& rewriter, const QuantizedValues& values, const QuantizedResult& result,
                    const Node& node) {

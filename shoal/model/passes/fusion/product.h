@@ -1,5 +1,4 @@
-// Products taken apart into a scale and factors, so that a pattern matches in whichever order an
-// exporter has written it.
+// Decomposes products into a scale and factors, so that patterns match in any order.
 #pragma once
 
 #include <vector>

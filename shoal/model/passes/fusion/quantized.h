@@ -12,8 +12,8 @@
 
 namespace shoal::passes {
 
-// A real value that DequantizeLinear computes, or that QuantizeLinear would convert to integers.
-// All ids are those of the new graph. Scales are constants, positive and finite.
+// A real value computed by DequantizeLinear, or to be converted by QuantizeLinear. All ids are
+// those of the new graph. Scales are constants, positive and finite.
 struct Quantized {
   ValueId integers = kNoValue;
   ValueId scale = kNoValue;
@@ -22,7 +22,7 @@ struct Quantized {
   int64_t axis = 0;  // the axis with one scale per index, if there are several
 };
 
-// The parameters of a QuantizeLinear to bytes; nothing where one is not constant or not usable.
+// The parameters of a QuantizeLinear to bytes; nullopt if one is not constant or not usable.
 std::optional<Quantized> quantized_by(Rewriter& rewriter, const Node& quantize);
 
 std::vector<float> scales_of(const Graph& graph, const Quantized& value);
@@ -30,15 +30,15 @@ bool has_one_scale(const Graph& graph, const Quantized& value);
 int64_t zero_point_of(const Graph& graph, const Quantized& value);  // REQUIRES: it has one scale
 bool has_same_parameters(const Graph& graph, const Quantized& a, const Quantized& b);
 
-// The zero point as an input of the node that replaces `node`. One that has to be made is called
+// The zero point as an input of the node that replaces `node`. A new one is called
 // y.role_zero_point, where y is the node's output.
 ValueId zero_point_for(Rewriter& rewriter, const Node& node, const Quantized& value,
                        std::string_view role);
 
-// The values of the new graph that are quantised, as far as the rewriter has come.
+// The quantised values of the new graph so far.
 class QuantizedValues {
  public:
-  // Copies a DequantizeLinear and remembers its result. Returns false where it did not copy.
+  // Copies a DequantizeLinear and remembers its result. Returns false if it did not copy.
   bool remember(Rewriter& rewriter, const Node& dequantize);
   void remember(ValueId fresh, const Quantized& value) { values_.emplace(fresh, value); }
 
@@ -51,12 +51,12 @@ class QuantizedValues {
   std::unordered_map<ValueId, Quantized> values_;
 };
 
-// The elements of a constant as reals; nothing if it is not constant, or has one scale per several
+// The elements of a constant as reals; nullopt if it is not constant, or has one scale per several
 // elements.
 std::optional<std::vector<float>> reals_of(const Graph& graph, const Quantized& value);
 
-// The 32-bit integers for real numbers at these scales, one scale for all or one each. Nothing if
-// one of them exceeds 2^30, which would leave no room for the sum that it is added to.
+// The 32-bit integers for real numbers at these scales, one scale for all or one each. nullopt if
+// one of them exceeds 2^30, which could overflow the sum that it is added to.
 std::optional<std::vector<int32_t>> to_sums(const std::vector<float>& reals,
                                             const std::vector<float>& scales);
 

@@ -6,7 +6,7 @@
 namespace shoal::passes {
 namespace {
 
-// The alpha of Sigmoid(alpha x) without other readers; nothing if it is something else.
+// The alpha of Sigmoid(alpha x) without other readers; nullopt if it is something else.
 std::optional<double> steepness(const Graph& graph, const UseDefs& links, ValueId gate, ValueId x) {
   const Node* sigmoid = links.only_for_reader(gate, ops::sigmoid);
   if (sigmoid == nullptr) return std::nullopt;
