@@ -15,7 +15,7 @@ struct TogetherSettings {
   bool all_workers = false, let_sleep = false;
   bool measured = false, fixed = false;  // shares
   double slack = 0;
-  double straggler = 1;  // every second emulated worker takes this many times as long
+  double straggler = 1;  // in each step a different emulated worker takes this many times as long
 
   // Whether shares stay as planned; nullopt: as codec and checkpoints require. `fixed` wins.
   std::optional<bool> fixed_shares() const;
