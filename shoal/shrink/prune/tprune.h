@@ -1,6 +1,6 @@
-// TPrune [Mao 2021]: a smaller transformer. Heads and feed-forward lines learn to be small by
-// structured Hoyer-square, the smallest are removed, and the rest learns again. Examples are
-// arrays: with labels the network learns them, without it imitates its own answers as they were.
+// TPrune [Mao 2021]: a smaller transformer. Structured Hoyer-square makes heads and feed-forward
+// lines small, the smallest are removed, and the rest is retrained. Examples are arrays; without
+// labels the network imitates its own earlier answers.
 //
 //   SHOAL_ASSIGN(const Model model, open_model("encoder.onnx"));
 //   shrink::TPruneOptions options{.target = {.macs = 0.5}, .out = "small.onnx"};
@@ -47,8 +47,8 @@ struct TPruneOptions {
   SparseLearning sparse = {};               // before the removal; a strength of 0: none
   int64_t sparse_epochs = 1;                // how long
   double line_share = 0.1;  // lines below this share of their matrix's mean count as sparse
-  // How the network learns: after the removal for recipe.epochs; before it, with the penalty.
-  // Files, model, teacher, loss and patience in it are not read.
+  // The recipe: after the removal for recipe.epochs; before it, with the penalty. Files, model,
+  // teacher, loss and patience are not read.
   fit::TrainingOptions recipe = {};
   bool control = false;              // let the dense network learn as long, too; needs labels
   double measure_seconds = 1;        // for the time of each network; 0: it is not measured
@@ -56,10 +56,10 @@ struct TPruneOptions {
   std::filesystem::path dense = {};  // the dense control as ONNX; empty: none
 };
 
-// Examples to learn from and examples that judge, both with labels or both without.
+// Training and test examples, all with labels or all without.
 struct TPruneData {
   Tensor inputs, labels = {};                 // labels not defined: the network imitates itself
-  Tensor test_inputs = {}, test_labels = {};  // not defined: nothing judges
+  Tensor test_inputs = {}, test_labels = {};  // undefined: no evaluation
 };
 
 // How sparse a block of a matrix was before the removal: BSSL's read-out.
