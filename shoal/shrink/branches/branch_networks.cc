@@ -26,9 +26,8 @@ std::vector<size_t> in_order(const compress::Group& group, const BranchOptions& 
   return dealt;
 }
 
-// Branch i is the network without the units that it does not have, so that refitting it is
-// refitting after removal. What the branches share, the classifying layer, has a part for each: its
-// answer is the mean of theirs.
+// Branch i is the network without the units it lacks, so it is refitted as after removal. The
+// shared classifying layer has a part for each branch: its answer is the mean of theirs.
 
 using shrink::NetworkForBatch;
 using shrink::Weights;

@@ -1,5 +1,5 @@
-// A run, network by network. Graphs for learning, judging and files are the same network in several
-// forms and for different batches; what was learned is kept by name.
+// A run, network by network. Graphs for training, evaluation and files are the same network in
+// several forms and for different batches; weights are kept by name.
 #include "shoal/shrink/branches/learn_branches.h"
 
 #include <chrono>

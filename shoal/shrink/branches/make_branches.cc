@@ -1,6 +1,6 @@
-// Branches are made by removal: branch i is the network without the channels that it does not have.
-// Of each such network the nodes before the classifying layer are copied; the rest is copied once,
-// with the weights of the classifying layer cut to what the branches give.
+// Branches are made by removal: branch i is the network without the channels it lacks. Its nodes
+// before the classifying layer are copied; the rest is copied once, with the classifying layer's
+// weights cut to the branches' outputs.
 #include "shoal/shrink/branches/make_branches.h"
 
 #include <algorithm>

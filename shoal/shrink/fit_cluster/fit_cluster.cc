@@ -1,4 +1,4 @@
-// A model for several devices: see fit_cluster.h.
+// The attempts, and what is tried next.
 #include "shoal/shrink/fit_cluster/fit_cluster.h"
 
 #include <algorithm>
@@ -106,7 +106,7 @@ class Fit {
     if (tries(Way::kSmaller)) SHOAL_TRY(try_network(Way::kSmaller, smaller_network));
     if (tries(Way::kClusters)) SHOAL_TRY(try_network(Way::kClusters, network_of_clusters));
     if (tries(Way::kBranches)) SHOAL_TRY(try_network(Way::kBranches, network_of_branches));
-    // The plan changes no answer. That is judged once, and last where nothing asked for it before.
+    // The plan changes no answer: evaluated once, and last unless an attempt needed it before.
     SHOAL_ASSIGN(result_.top1_before, top1_given());
     evaluate(result_.attempts[0], result_.top1_before, result_.top1_before);
     return std::move(result_);

@@ -1,6 +1,6 @@
-// Sparse clusters: fully connected layers learn to fall into blocks, one for each worker, and the
-// planner finds these (plan/sparse). Before anything learns, a plan for perfect blocks says whether
-// that could be enough.
+// Sparse clusters: fully connected layers are trained to fall into blocks, one per worker, which
+// the planner finds (plan/sparse). A plan for perfect blocks says first whether that could be
+// enough.
 #include <algorithm>
 #include <array>
 #include <cstdio>

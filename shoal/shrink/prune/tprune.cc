@@ -28,7 +28,7 @@ Result<NetworkForBatch> network_for(const Model& model, const Tensor& inputs) {
   });
 }
 
-// A network for the examples it learns from, and for those that judge it.
+// A network for training batches, and one for evaluation.
 struct BothNetworks {
   NetworkForBatch learns, used;
 };

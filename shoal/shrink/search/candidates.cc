@@ -1,4 +1,4 @@
-// Candidates of an architecture search: see candidates.h.
+// Draws, estimates and simulates candidates.
 #include "shoal/shrink/search/candidates.h"
 
 #include <algorithm>

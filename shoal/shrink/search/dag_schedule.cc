@@ -1,4 +1,4 @@
-// List scheduling with communication: see schedule.h.
+// List scheduling with communication, partitions and their scores.
 #include "shoal/shrink/search/dag_schedule.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the outputs of heads say: see head.h for the equations.
+// Decodes the outputs of heads; head.h has the equations.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,7 +1,7 @@
-// Singular values and vectors come from the eigenvectors of the smaller Gram matrix: with
-// A = W C^½ = U S Vᵀ, A Aᵀ = U S² Uᵀ and Aᵀ A = V S² Vᵀ. Squaring costs half of the digits of the
-// smallest singular values, which are the first to be cut off. What remains is exact all the same,
-// because it is a projection by orthonormal vectors:
+// Singular values and vectors come from the eigenvectors of the smaller Gram matrix: with A = W C^½
+// = U S Vᵀ, A Aᵀ = U S² Uᵀ and Aᵀ A = V S² Vᵀ. Squaring costs half of the digits of the smallest
+// singular values, which are cut off first. The rest is exact, as a projection by orthonormal
+// vectors:
 //
 //   m <= n:  W ~ U_k (U_kᵀ W)                       C^½ C^-½ cancel
 //   m > n:   W ~ (W C^½ V_k) (V_kᵀ C^-½)

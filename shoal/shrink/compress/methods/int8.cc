@@ -1,5 +1,4 @@
-// The method int8. Some of the examples show ranges and shifts of means, the others evaluate by how
-// far the answers are from those of the network.
+// The method int8. Some examples give ranges and shifts of means, the others evaluate the answers.
 #include "shoal/shrink/compress/methods/int8.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Groups by union-find. Every index of every axis of every value is a cell. For each node and each
-// axis of its output, `split` is asked what one index of the axis reads, one after the other:
+// axis of its output, `split` says what each index of the axis reads:
 //
 //   an input is read along one of its axes where the index says   -> these cells go together
 //   two inputs are multiplied and added up along an axis of each  -> index by index they go
@@ -7,13 +7,12 @@
 //   of an axis is read whatever the index                     -> its cells must stay `split`
 //   refuses                                               -> the cells must stay
 //
-// Nothing else is known of any operator. A set of cells none of which must stay is a unit.
-// Depthwise convolutions, concatenations, heads, flattened images, grouped and broadcast constants
-// are all consequences. A flattened channel is a unit of many cells of one axis; so is a head.
+// A set of cells that may all go is a unit. Depthwise convolutions, concatenations, heads,
+// flattened images, grouped and broadcast constants all follow from this. A flattened channel, or a
+// head, is a unit of many cells of one axis.
 //
-// One rule needs a word: where indices of the output read blocks of a multiplied axis, as in a
-// grouped convolution, the blocks must stay equally long. So the j-th indices of all blocks go
-// together, and so do the j-th outputs.
+// If output indices read blocks of a multiplied axis, as in a grouped convolution, the blocks must
+// stay equally long: the j-th indices of all blocks go together, and so do the j-th outputs.
 #include "shoal/shrink/compress/units/groups.h"
 
 #include <algorithm>
@@ -150,9 +149,8 @@ class Learner {
     for (size_t d = 0; d < shape.rank(); ++d) keep(value, d, {0, shape[d]}, reason);
   }
 
-  // Joins a run of indices of an axis to a cell. `joined` is what the runs before this one have
-  // joined without a gap; to go over it again would take quadratic time where every index reads
-  // all.
+  // Joins a run of indices of an axis to a cell. `joined` is what earlier runs have joined without
+  // a gap: repeating it would take quadratic time if every index reads all.
   void join(size_t with, ValueId value, size_t axis, Run run, Run& joined) {
     if (run.begin >= run.end) return;
     const bool overlaps = run.begin >= joined.begin && run.begin < joined.end;

@@ -1,6 +1,6 @@
 // Worth by magnitude, after Fang et al., "DepGraph" (2023): the squares of all slices that go
-// together are added up, because they go together. Units are given up from the least on; how many
-// is found by bisection, because work only falls with each of them.
+// together are added up. The number of units to remove is found by bisection, because work only
+// falls.
 #include "shoal/shrink/compress/units/importance.h"
 
 #include <algorithm>

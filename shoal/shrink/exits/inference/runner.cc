@@ -1,5 +1,5 @@
-// The compiled stages of a network. A stage for a batch is compiled once, by the first request that
-// needs it, under a lock that no running stage holds.
+// A stage is compiled for a batch by the first request that needs it, under a lock that no running
+// stage holds.
 #include "shoal/shrink/exits/inference/runner.h"
 
 #include <algorithm>

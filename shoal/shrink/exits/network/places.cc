@@ -51,9 +51,8 @@ struct Bottleneck {
   double share;  // of the network's multiply-accumulates
 };
 
-// After each node, the values that later nodes or the output read: where that is one, it is a
-// bottleneck. Of those with the same work before them the last is kept, which is the one after the
-// norm, the activation and the pool.
+// The values after which everything depends on them alone. Of those with the same work before them
+// the last is kept, the one after norm, activation and pool.
 std::vector<Bottleneck> bottlenecks_of(const Graph& network) {
   const std::vector<bool> needed = needed_values(network);
   std::vector<size_t> last_reader(network.value_count(), 0);

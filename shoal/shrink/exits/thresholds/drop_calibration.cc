@@ -162,8 +162,8 @@ std::vector<double> slopes_of(const Views& views, std::span<const int64_t> stage
 }
 
 // Whether the images show that the mean loss with these thresholds is at most `wanted`: a normal
-// bound on the mean. One image with a whole loss is added, without which images that lose nothing
-// would show everything, however few they are; the bound is then about 3 / n, as it should be.
+// bound on the mean. One image with a whole loss is added, or a few images without a loss would
+// show everything; the bound is then about 3 / n, as it should be.
 bool shows(const Views& views, std::span<const double> thresholds, const WantedDrop& wanted) {
   double sum = 1, squares = 1;
   const size_t images = views.loss[0].size();

@@ -68,9 +68,8 @@ int64_t block_of(const Graph& network, const Graph& executed) {
   return block;
 }
 
-// Adds up the nodes of one value. A node that only brings a value into another form, or computes
-// something that the network does not know, works for its first reader: whether it is there at all
-// depends on that.
+// Adds up the nodes of one value. A node that only converts a value, or is unknown to the network,
+// counts for its first reader, which it exists for.
 class StepSum {
  public:
   StepSum(const Graph& network, const Graph& executed)

@@ -22,7 +22,7 @@ void remember(std::deque<double>& last, double one) {
   if (last.size() > kRemembered) last.pop_front();
 }
 
-// 0 where there is none; of two, the one that was not slow.
+// 0 without values; the lower one of two.
 double median_of(const std::deque<double>& last) {
   if (last.empty()) return 0;
   std::vector<double> sorted(last.begin(), last.end());

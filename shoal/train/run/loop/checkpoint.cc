@@ -1,5 +1,5 @@
-// The JSON of a checkpoint. The checksum has been verified before: a text that does not parse was
-// written by something else.
+// The JSON of a checkpoint. The checksum was verified: text that does not parse is of another
+// program.
 #include "shoal/train/run/loop/checkpoint.h"
 
 #include "shoal/base/text/json.h"

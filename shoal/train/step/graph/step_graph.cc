@@ -1,6 +1,6 @@
-// The step graph in three moves: the network is copied in its training form, the loss is appended,
-// and differentiate() appends the gradients. The passes run over all of it at once, so that forward
-// and backward pass share subexpressions.
+// The step graph: the network is copied in its training form, the loss is appended, and
+// differentiate() appends the gradients. Passes run over all of it, so both passes share
+// subexpressions.
 //
 // All state is an input or an output: masks of Dropout, running statistics, parameters. So the
 // graph is a pure function, and a step can be repeated, recomputed or run on another machine.
@@ -29,8 +29,7 @@ namespace {
 //   mean square    mean((x - t)^2)
 //
 // The plain cross-entropy of labels is one operator, whose gradient (p - t) / n has no logarithm.
-// The others are composed of log_softmax and elementwise operators, and differentiation does the
-// rest.
+// The others are composed of log_softmax and elementwise operators.
 
 using ops::Chain;
 

@@ -149,9 +149,8 @@ std::vector<double> norms_of(const Grouping& grouping, std::span<const T> w) {
   return norms;
 }
 
-// Gradients are w times one factor per unit (regularizer.cc), so that a tensor needs one number per
-// axis and index: first the squares of its slices, which units add up to norms, then the sum of the
-// factors of the units that have the slice.
+// Gradients are w times one factor per unit (regularizer.cc), so a tensor needs one number per axis
+// and index: first the squares of its slices, summed to norms, then the sum of its units' factors.
 
 // One number per index of an axis; empty: no unit has a slice along it.
 struct AxisNumbers {

@@ -174,8 +174,8 @@ class Run {
                    {.batch = recipe_.batch});
   }
 
-  // Those that are kept, of all examples; or, where there are none, those that the head learns
-  // from. Labels are those of all examples.
+  // The cached features, of all examples; or, without a cache, those that the head learns from.
+  // Labels are those of all examples.
   Result<Preforward> features(bool may_be_warm) {
     if (may_be_warm && !options_.cache.empty()) {
       auto known = read_preforward(options_.cache, key_);

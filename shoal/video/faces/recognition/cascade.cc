@@ -118,7 +118,7 @@ void Cascade::learn() {
     early_ = checked_ = wrong_ = 0;
     return;
   }
-  // The older half goes, and lessons go on.
+  // The older half is dropped, and learning goes on.
   lessons_.erase(lessons_.begin(),
                  lessons_.begin() + static_cast<std::ptrdiff_t>((lessons_.size() + 1) / 2));
 }
