@@ -62,8 +62,7 @@ struct Branched {
   std::vector<std::string> whole = {};
 };
 
-// What a network of branches costs beside the network as it was. Work is that of the graphs'
-// batch.
+// What a network of branches costs beside the network as it was. Work is that of the graphs' batch.
 struct BranchSizes {
   int64_t parameters = 0, parameters_dense = 0;
   int64_t macs = 0, macs_dense = 0;

@@ -58,7 +58,7 @@ class Steps {
   // that run had other settings; fails as files do.
   static Result<Steps> open(const ShrinkOptions& options, const Graph& network);
 
-  // What goes; nothing if that is not decided yet.
+  // What goes; nullopt if that is not decided yet.
   const std::optional<Choice>& choice() const { return choice_; }
   // What the network learned before that was decided; empty: nothing.
   const Weights& weights() const { return weights_; }

@@ -69,7 +69,7 @@ struct BlockReport {
   double rows = 0, columns = 0;  // the share of its lines that are small
 };
 
-// Scores are those of score_of() on the test examples; nothing where there are none.
+// Scores are those of score_of() on the test examples; nullopt if there are none.
 struct TPruneResult {
   compress::Size before, size;
   std::optional<double> score_before, score_sparse, score_removed, score, score_control;

@@ -25,7 +25,7 @@ Result<double> bytes_in_eight_bits(const NetworkForBatch& network);
 // The most bytes of f32 that the constants of a network may have so that its file, in 8 bits and
 // onnx::Style::kCompact, has no more than `most`, by bytes_in_eight_bits(). Each byte less is four
 // less there; what the scales take is not counted as saved, which keeps to the safe side. Fails
-// with kUnsupported where names and nodes alone take more.
+// with kUnsupported if names and nodes alone take more.
 Result<double> real_bytes_for(const NetworkForBatch& network, double most);
 
 // The network with this choice made, and equal constants, such as zero points, once.

@@ -55,7 +55,7 @@ StageChannels channels_of(const Graph& graph, const compress::Groups& groups,
                           std::span<const size_t> units);
 
 // The network with the ends of its stages as further outputs, without these channels. Fails with
-// kInvalidArgument where the network has no such stages or channels.
+// kInvalidArgument if the network has no such stages or channels.
 NetworkForBatch with_features(NetworkForBatch teacher, StageChannels gone);
 
 }  // namespace shoal::shrink

@@ -108,7 +108,7 @@ struct Candidate {
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-// Candidate `number` of a space, with its estimate. The same on every machine. Fails where no
+// Candidate `number` of a space, with its estimate. The same on every machine. Fails if no
 // width gives the budget. REQUIRES: check(space) is OK.
 Result<Candidate> draw(const Space& space, uint64_t number);
 

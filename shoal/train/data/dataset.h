@@ -45,7 +45,7 @@ enum class Split {
 // What happens to a file that ends early: it is refused, or its whole examples are used.
 enum class Damaged { kRefuse, kSkip };
 
-// The data set in a folder. kNotFound where the folder, or the split asked for, is not there;
+// The data set in a folder. kNotFound if the folder, or the split asked for, is not there;
 // kCorrupt, naming file and byte, where a file is damaged; kInvalidArgument for another format.
 // `format`, and the files of each split:
 //   idx     MNIST's: train-images-idx3-ubyte and train-labels-idx1-ubyte; t10k-*; plain or .gz
@@ -54,7 +54,7 @@ enum class Damaged { kRefuse, kSkip };
 //   npy     u8 arrays train-images.npy [n, h, w] or [n, h, w, c] and integers train-labels.npy [n],
 //           or images.npy and labels.npy; test-*
 //   folder  labels.txt with lines "file class-number ...", files being below its folder, or one
-//           sub-folder per class, in order; of train/ and test/ (or val/) where there are such
+//           sub-folder per class, in order; of train/ and test/ (or val/) if there are such
 // A .gz file may unpack to 64 MB, or to 100 times its size if that is more; kCorrupt beyond.
 Result<std::unique_ptr<Dataset>> open_dataset(const std::filesystem::path& folder,
                                               std::string_view format, Split split = Split::kAny,

@@ -38,7 +38,7 @@ class Server {
   Result<std::map<uint32_t, NeighbourKeys>> close_advertising();
   Result<std::map<uint32_t, Delivery>> close_sharing();
   Result<std::map<uint32_t, UnmaskRequest>> close_masking();
-  // kUnavailable where too few revealed a secret, kCorrupt where what they revealed is not what its
+  // kUnavailable if too few revealed a secret, kCorrupt if what they revealed is not what its
   // owner has shared.
   Result<Sum> finish();
 

@@ -214,7 +214,7 @@ class Fit {
     if (y_.size() >= kRowsAtOnce * layer_.outputs()) take_rows();
   }
 
-  // Fails where a value is not finite.
+  // Fails if a value is not finite.
   Result<Matrix> solve(bool keeps_variance) {
     take_rows();
     Matrix damped = moment_;

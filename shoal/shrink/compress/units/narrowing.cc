@@ -59,7 +59,7 @@ SingleOutput as_node(const SingleOutput& whole, const Tile& tile) {
   return part;
 }
 
-// The blocks that the slabs along one axis of the output read; nothing if they are no products, or
+// The blocks that the slabs along one axis of the output read; nullopt if they are no products, or
 // each reads all there is.
 std::optional<ProductBlocks> blocks_along(const SingleOutput& output, size_t output_axis) {
   ProductBlocks products;

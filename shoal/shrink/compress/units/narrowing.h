@@ -56,7 +56,7 @@ struct ProductBlocks {
   std::vector<Block> blocks;
 };
 
-// Nothing if the node is no product.
+// nullopt if the node is no product.
 std::optional<ProductBlocks> product_blocks_of(const SingleOutput& output);
 std::optional<ProductBlocks> product_blocks_of(const Graph& graph, const Node& node);
 

@@ -5,8 +5,8 @@
 // sum of the losses, as shares of each layer's output.
 //
 // A target of time: layers are timed alone; the time of the rest is unknown at first. A choice that
-// leaves the share p of the layers' time, and m of the measured network's time, gives the layers'
-// share f of it: f + (1 - f) p = m is solved for the rest, and the next choice uses that.
+// leaves the share p of the layers' time and takes the share m of the network's measured time gives
+// the rest's share f: f + (1 - f) p = m. If m is too much, the next choice uses that.
 #include "shoal/shrink/prune/decision/factor_layers.h"
 
 #include <algorithm>

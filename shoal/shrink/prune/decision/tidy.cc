@@ -27,7 +27,7 @@ bool is_subnormal(T x) {
   return std::fpclassify(x) == FP_SUBNORMAL;
 }
 
-// The tensor with zeros for subnormal numbers; nothing if it has none.
+// The tensor with zeros for subnormal numbers; nullopt if it has none.
 template <class T>
 std::optional<Tensor> flushed(const Tensor& tensor) {
   if (std::ranges::none_of(tensor.data<T>(), is_subnormal<T>)) return std::nullopt;

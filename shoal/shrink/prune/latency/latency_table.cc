@@ -9,7 +9,7 @@ namespace shoal::shrink {
 namespace {
 
 // A least-squares fit: a sample is a mean of the knots around it, and bends along each axis are
-// kept small where there are no samples. Conjugate gradients solve it for a few hundred knots.
+// kept small if there are no samples. Conjugate gradients solve it for a few hundred knots.
 
 constexpr double kSmooth = 1e-3;  // weight of a bend beside a sample
 constexpr double kUsual = 0.01;   // distance of a sample, as a share of the mean

@@ -44,7 +44,7 @@ inline constexpr size_t kMostKnots = 24;
 class WidthSurface {
  public:
   WidthSurface() = default;  // no time at all
-  // The surface nearest to the samples, extrapolated where there are none, and robust to a few
+  // The surface nearest to the samples, extrapolated if there are none, and robust to a few
   // disturbed samples. `block`: channels that the device computes at once; 1: no stairs. REQUIRES:
   // there are samples, and block >= 1.
   static WidthSurface fit(std::span<const WidthSample> samples, int64_t block);

@@ -26,7 +26,7 @@ class WorkerSession {
   WorkerSession(Replica replica, Source source)
       : replica_(std::move(replica)), source_(std::move(source)) {}
 
-  // A message of the hub. A failure ends the session: kCorrupt where the hub breaks the protocol.
+  // A message of the hub. A failure ends the session: kCorrupt if the hub breaks the protocol.
   Status handle(const ToWorker& message);
   // Whether there is a micro-batch to compute; work() computes one. Handle messages between two of
   // them, so that a step that ended without this worker is noticed.

@@ -95,7 +95,7 @@ class Grouping {
     return 0;
   }
 
-  // kNone where no group has the element.
+  // kNone if no group has the element.
   int64_t of(int64_t row, int64_t column) const {
     switch (groups_) {
       case Groups::kElements:

@@ -23,7 +23,7 @@ namespace shoal::faces {
 // Thread-compatible.
 class FaceNetworks {
  public:
-  // `detector` is null where an image is an aligned face. Fails as the networks do.
+  // `detector` is null if an image is an aligned face. Fails as the networks do.
   static Result<FaceNetworks> open(std::unique_ptr<Device> device, const Model& embedding,
                                    const Model* detector, uint64_t exits);
 

@@ -41,7 +41,7 @@ std::optional<size_t> first_in_turn(const std::vector<Watched>& all, size_t firs
 }
 
 // Whose turn it is: the next that has a frame, or the one that is left, which may take its time.
-// Nothing if all have ended or it is over.
+// nullopt if all have ended or it is over.
 std::optional<size_t> next_turn(std::span<const Stream> streams, const std::vector<Watched>& all,
                                 size_t first, const std::atomic<bool>* cancel) {
   using std::chrono::milliseconds;
