@@ -41,7 +41,7 @@ Weights weights_of(const Graph& graph) {
   return weights;
 }
 
-// The axis by which parts of these shapes, side by side, are a whole of this one; nothing: none.
+// The axis along which these parts concatenate to this shape, if any.
 std::optional<size_t> axis_of(const Shape& whole, const std::vector<Tensor>& parts) {
   for (size_t axis = 0; axis < whole.rank(); ++axis) {
     Shape together = parts[0].shape();
@@ -69,7 +69,7 @@ void put(const Tensor& part, float factor, size_t axis, int64_t begin, Tensor& w
   }
 }
 
-// What all branches share: parts side by side, or what is the same in all, as their mean.
+// The shared weights: parts concatenated, or the mean of equal shapes.
 Tensor merged(const Tensor& whole, const std::vector<Tensor>& parts) {
   Tensor tensor = whole.clone();
   const float share = 1 / static_cast<float>(parts.size());

@@ -22,8 +22,8 @@
 namespace shoal::fit_cluster {
 namespace {
 
-// The error that rounded messages may have, by the bound that the planner adds up. It is far from
-// what they do to an answer, which is measured.
+// The largest rounding error of messages, by the planner's bound. That is far from the effect on
+// answers, which is measured.
 constexpr double kAllowedError = 1;
 constexpr size_t kRangeExamples = 32;  // that the ranges of 8-bit messages come from
 
@@ -164,7 +164,6 @@ class Fit {
                                     options_.recipe);
   }
 
-  // The accuracy of a plan with rounded messages.
   Result<double> top1_rounded(const plan::Prediction& prediction, const Dataset& examples) {
     fit::TrainingOptions training_options = options_.recipe;
     training_options.batch = 1;
@@ -234,8 +233,7 @@ class Fit {
     return {};
   }
 
-  // A network other than the given one, which has learned. It is kept only if it is what was
-  // wanted.
+  // A trained network other than the given one; kept only if it meets the target.
   Status try_network(Way way, Result<OtherNetwork> (*make)(const Task&)) {
     note("nothing is fast enough yet: tries " + std::string(name_of(way)));
     const std::filesystem::path part = std::filesystem::path(options_.out) += ".part";

@@ -88,7 +88,6 @@ struct Learning {
   }
 };
 
-// The milliseconds that perfect blocks would take.
 Result<double> ideal_ms(const Learning& learning) {
   SHOAL_ASSIGN(const LoadedGraph loaded, learning.without_outliers(learning.given, kAlmostAll)(1));
   SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));

@@ -42,7 +42,6 @@ constexpr uint64_t kOrderStream = 0x6172726179;  // "array": a stream that nothi
 
 size_t count_of(const Tensor& examples) { return static_cast<size_t>(examples.shape()[0]); }
 
-// The examples of these numbers.
 Tensor gather(const Tensor& all, std::span<const size_t> rows) {
   Shape shape = all.shape();
   const size_t bytes = all.bytes().size() / count_of(all);

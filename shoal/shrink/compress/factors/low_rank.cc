@@ -43,7 +43,6 @@ void balance(Matrix& left, Matrix& right) {
   }
 }
 
-// The `rank` leading left singular vectors.
 Result<Matrix> leading_vectors(const Matrix& matrix, size_t rank) {
   SHOAL_ASSIGN(const EigenBasis basis, eigen_basis(gram(matrix)));
   return first_columns(basis.vectors, rank);
@@ -75,7 +74,6 @@ struct Spectrum {
   double larger = 0;            // M
 
   double ratio() const { return smaller / larger; }
-  // The least x_h of a signal.
   double threshold() const {
     const double t = 2.5129 * std::sqrt(ratio());
     return (1 + t) * (1 + ratio() / t);

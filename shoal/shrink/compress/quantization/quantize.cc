@@ -105,7 +105,6 @@ class Quantizer {
     return Status(Code::kInternal, "a quantised node was refused").at(place_of(graph_, node));
   }
 
-  // The bias with its shift; nullopt if there is no shift.
   std::optional<Tensor> shifted_bias(const Node& node, const WeightedProduct& product) const {
     const auto shift = options_.shifts.find(node.outputs[0]);
     if (shift == options_.shifts.end()) return std::nullopt;

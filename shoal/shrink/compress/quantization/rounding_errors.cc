@@ -35,7 +35,6 @@ void add_per_channel(const std::vector<float>& shift, Tensor& y) {
   for (size_t i = 0; i < elements.size(); ++i) elements[i] += shift[i / inner % shift.size()];
 }
 
-// Of a product of the graph.
 struct Means {
   ValueId product = kNoValue;
   std::vector<std::vector<double>> channels = {};  // of each example

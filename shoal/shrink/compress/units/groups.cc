@@ -94,7 +94,6 @@ bool same_run(const Tile& a, const Tile& b, size_t input, size_t axis) {
          a.inputs[input].end[axis] == b.inputs[input].end[axis];
 }
 
-// Asks all nodes of a graph, and joins cells.
 class Learner {
  public:
   explicit Learner(const Graph& graph)
@@ -128,7 +127,6 @@ class Learner {
     Axes followed;    // read where the index of an axis of the output says
   };
 
-  // Indices of an axis that are joined already.
   struct Run {
     int64_t begin = 0, end = 0;
   };
@@ -310,7 +308,6 @@ std::vector<bool> flowing_values(const Graph& graph) {
   return flowing;
 }
 
-// Makes units, groups and refusals of what was learnt.
 class Collector {
  public:
   Collector(const Graph& graph, Learner& learner)
@@ -350,8 +347,7 @@ class Collector {
     return kind;
   }
 
-  // The removal of one unit is tried: it has neighbours on both sides, which must stay what they
-  // are.
+  // Tries the removal of one unit; its neighbours on both sides must not change.
   Status attempt(const Unit& unit) const {
     Narrowing narrowing(graph_);
     narrowing.drop(unit);

@@ -84,7 +84,6 @@ std::vector<size_t> removable(const Groups& groups, std::span<const double> wort
   return order;
 }
 
-// The least number of units, from the first on, without which the target is met.
 Result<size_t> units_for(const Graph& graph, const Groups& groups, std::span<const size_t> units,
                          const Size& before, const Target& target) {
   size_t low = 0, high = units.size();

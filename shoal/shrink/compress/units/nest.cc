@@ -24,7 +24,6 @@ Indices unchanged(const Shape& shape) {
   return indices;
 }
 
-// The units of a group, the one of the highest worth first.
 std::vector<size_t> order_of(const Group& group, std::span<const double> worth) {
   std::vector<size_t> order(group.size());
   std::iota(order.begin(), order.end(), group.begin);

@@ -40,7 +40,6 @@ Result<Narrowing> narrowing_of(const Graph& graph, const Groups& groups,
   return narrowing;
 }
 
-// Builds the graph of what is left.
 class Remover {
  public:
   Remover(const Graph& from, const Narrowing& narrowing)

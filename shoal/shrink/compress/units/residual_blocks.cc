@@ -42,7 +42,7 @@ class Finder {
 
   size_t maker(ValueId id) const { return maker_[static_cast<size_t>(id)]; }
 
-  // The nodes that a value is made of, from x on. Fails if it is made of something else.
+  // The nodes that a value is made of, back to x. Fails at anything else.
   bool collect(ValueId from, ValueId x, std::set<size_t>& inside) const {
     std::vector<ValueId> open = {from};
     while (!open.empty()) {

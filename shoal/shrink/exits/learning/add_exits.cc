@@ -159,7 +159,6 @@ class Run {
     return train("all exits", std::move(made.network.graph), std::move(recipe));
   }
 
-  // Learns, and keeps what was learned.
   Status train(const std::string& what, Graph network, fit::TrainingOptions recipe) {
     fit::TrainingTask task{.network = std::move(network), .data = data_.data};
     recipe.teacher.clear();
@@ -242,7 +241,6 @@ class Run {
     return scores_by_exit(device_, network, batches);
   }
 
-  // The network as it was given, which joint training changes.
   Status evaluate_given() {
     SHOAL_ASSIGN(LoadedGraph given, fit::load_for_batch(model_, batch()));
     SHOAL_ASSIGN(const LoadedGraph one, fit::load_for_batch(model_, 1));

@@ -25,7 +25,6 @@ class Stack {
 
   const std::vector<double>& weights() const { return weights_; }
 
-  // The probabilities of an image's classes.
   std::vector<double> probabilities(size_t image) const { return at(weights_, image); }
 
  private:
@@ -116,7 +115,6 @@ class Stack {
   std::vector<double> weights_;
 };
 
-// What each exit would say of an image, and lose.
 struct Views {
   std::vector<std::vector<double>> probability, loss;  // per exit, then per image
 };

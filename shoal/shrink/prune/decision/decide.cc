@@ -135,7 +135,6 @@ class Decider {
 
  private:
   static double part_of(size_t round) { return static_cast<double>(round + 1) / kRounds; }
-  // Whether a worth is a change of the loss.
   bool by_loss() const {
     return options_.importance == Importance::kTaylor ||
            options_.importance == Importance::kLasso || options_.importance == Importance::kHoyer;

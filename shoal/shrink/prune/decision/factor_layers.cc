@@ -48,7 +48,6 @@ bool is_candidate(const LayerApart& layer, const Ranks& ranks) {
                              [&](const Candidate& candidate) { return candidate.ranks == ranks; });
 }
 
-// What a layer may become: first itself, then candidates.
 struct Options {
   std::vector<Candidate> candidates;
   std::vector<double> microseconds;  // as the layer takes alone; empty: not measured

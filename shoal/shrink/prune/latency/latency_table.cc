@@ -27,7 +27,6 @@ double in_blocks(int64_t width, int64_t block) {
   return static_cast<double>(width + (width + block - 1) / block * block) / 2;
 }
 
-// The knots below and above, and the share of the one above.
 struct Between {
   size_t below = 0, above = 0;
   double share = 0;

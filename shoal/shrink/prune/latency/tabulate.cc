@@ -27,7 +27,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-// Which names of a graph are values that a run computes or gets.
 std::set<std::string, std::less<>> names_of(const Graph& graph) {
   std::set<std::string, std::less<>> names;
   for (size_t i = 0; i < graph.value_count(); ++i) {
@@ -213,7 +212,6 @@ class Assembly {
     }
   }
 
-  // Steps, in the order in which they are first seen.
   void see(const NetworkTime& time) {
     for (const StepTime& step : time.steps) {
       if (!places_.try_emplace(step.value, seen_.size()).second) continue;
