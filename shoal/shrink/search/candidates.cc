@@ -44,7 +44,6 @@ std::vector<int> levels_of(const Dag& dag, const NetworkOptions& options) {
   return level;
 }
 
-// Builds a network of one width, vertex by vertex.
 class Wiring {
  public:
   Wiring(const Dag& dag, const std::vector<int>& level, const NetworkOptions& options, double width)

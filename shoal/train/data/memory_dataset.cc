@@ -96,7 +96,6 @@ std::vector<std::string> names_of(Split split, const std::vector<std::string>& t
   return names;
 }
 
-// The place of the records of a file, for messages.
 struct Records {
   fs::path file;
   size_t first_byte = 0;
@@ -104,7 +103,6 @@ struct Records {
   size_t count = 0;
 };
 
-// Images of one size and their labels.
 struct Images {
   Shape shape;  // [h, w, c]
   bool planes;  // one channel after the other

@@ -19,7 +19,6 @@ constexpr size_t kUsualBatch = 16;  // for models that take any batch
 constexpr int kLoaders = 1;
 constexpr size_t kAhead = 2;
 
-// The first examples of another data set.
 class FirstExamples : public Dataset {
  public:
   FirstExamples(const Dataset& all, size_t count) : all_(all), count_(count) {}

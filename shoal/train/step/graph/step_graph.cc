@@ -161,7 +161,6 @@ namespace {
 constexpr size_t kScaleOfNorm = 1, kFirstStatistic = 3, kStatistics = 2;
 constexpr size_t kRatioOfDropout = 1;
 
-// The network on its way to a step graph.
 class Builder {
  public:
   Builder(const Graph& network, const StepOptions& options)
@@ -374,7 +373,7 @@ Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& optio
     return invalid("there are " + std::to_string(weights.size()) + " weights for " +
                    std::to_string(network.outputs().size()) + " outputs");
   }
-  // NaN fails both.
+  // NaN is refused.
   const auto counts = [](float weight) { return weight >= 0 && std::isfinite(weight); };
   if (!std::ranges::all_of(weights, counts) ||
       std::ranges::none_of(weights, [](float weight) { return weight > 0; })) {

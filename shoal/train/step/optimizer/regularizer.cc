@@ -66,7 +66,6 @@ bool find(const Table& table, std::string_view name, Value& value) {
 using Groups = Regularizer::Groups;
 using Penalty = Regularizer::Penalty;
 
-// Which group an element is in.
 class Grouping {
  public:
   Grouping(const Regularizer& regularizer, const Shape& shape)

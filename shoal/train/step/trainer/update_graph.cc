@@ -19,7 +19,6 @@ using ops::Chain;
 // Scalars of each rule, in the order of the graph's inputs. SGD has the first only.
 enum Scalar : size_t { kRate, kCorrectedRate, kRoot, kKeep };
 
-// The values that the update of one weight reads, and those that it gives.
 struct Slot {
   ValueId weight, gradient;
   std::vector<ValueId> memories;

@@ -19,7 +19,6 @@ Tensor filled(const TensorType& type, float x) {
   return tensor;
 }
 
-// The constants to begin with, by name.
 class Beginning {
  public:
   Beginning(const Graph& network, uint64_t seed) : network_(network), seed_(seed) {}

@@ -45,7 +45,6 @@ Status copy_file_to(const fs::path& from, const fs::path& to) {
   return target.commit();
 }
 
-// A step that was made.
 struct Record {
   std::string settings = {};
   std::vector<std::string> dominated = {};

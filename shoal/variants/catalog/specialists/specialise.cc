@@ -28,7 +28,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Weights = std::map<std::string, Tensor>;
 
-// Some examples with other labels.
 class Relabelled : public Dataset {
  public:
   Relabelled(std::shared_ptr<const Dataset> all, Stream stream)
@@ -48,7 +47,6 @@ class Relabelled : public Dataset {
 
 Result<Tensor> as_it_is(const Tensor& features) { return features; }
 
-// The elements at these places.
 std::vector<int64_t> at_places(std::span<const int64_t> all, std::span<const size_t> places) {
   std::vector<int64_t> some;
   for (size_t place : places) some.push_back(all[place]);
@@ -209,7 +207,6 @@ class Run {
     result_.seconds_rest = seconds_since(begin);
     return {};
   }
-  // Computes the rows of these examples.
   Status compute(const std::shared_ptr<const Dataset>& data, const std::vector<size_t>& examples,
                  fit::Features& features) {
     if (body_ == nullptr) {
