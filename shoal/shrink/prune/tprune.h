@@ -78,16 +78,16 @@ struct TPruneResult {
   std::vector<BlockReport> blocks;
 };
 
-// All are optional, and called on the thread that prunes.
+// All optional. Called on the calling thread.
 struct TPruneCallbacks {
   std::function<void(std::string_view stage, const ArrayStep&)> on_step = {};
   const std::atomic<bool>* cancel = nullptr;
 };
 
-// See the head of this file. Blocks until the run is over, and writes options.out last. The first
-// axis of the model's one input is the batch; all others are those of the examples. Those that
-// judge may be longer than those that teach, if no constant that learns is as long; sizes, times
-// and the file are for them. Fails as learn(), find_groups() and choose() do.
+// Blocks until the run is over, and writes options.out last. The model has one input, with the
+// batch as first axis; the others are those of the examples. Test examples may be longer than
+// training examples, unless a learned constant has that length; sizes, times and the file are for
+// test examples. Fails as learn(), find_groups() and choose() do.
 Result<TPruneResult> tprune(const ShrinkDevices& devices, const Model& model,
                             const TPruneData& data, const TPruneOptions& options,
                             const TPruneCallbacks& callbacks = {});

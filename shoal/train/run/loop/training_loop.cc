@@ -230,8 +230,8 @@ Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
   return {};
 }
 
-// With privacy, the secret key chooses the examples: who knew the choice would know more of them
-// than the accountant says.
+// With privacy, the secret key chooses the examples: knowing the choice would reveal more than the
+// accountant says.
 BatchOptions TrainingLoop::State::batch_options() const {
   BatchOptions options = training_batches(options_, classes_);
   if (private_) options.choose = [&](uint64_t step) { return private_->choose(step); };
