@@ -176,7 +176,7 @@ class Fit {
                  faster_by_messages(graph_, cluster_, wire, plans_));
     Attempt& attempt =
         add(std::string(plan::name_of(format)) + " messages", narrow ? *narrow : plans_[0]);
-    if (!attempt.fast_enough || !narrow) return {};  // no need to judge it
+    if (!attempt.fast_enough || !narrow) return {};  // no need to evaluate it
     SHOAL_ASSIGN(const double top1, top1_rounded(*narrow, *data_.test));
     SHOAL_ASSIGN(const double before, top1_given());
     evaluate(attempt, top1, before);

@@ -33,7 +33,7 @@ constexpr double kNeverMasked = 2;     // the worth of a unit without a block: m
 class Dpruner {
  public:
   explicit Dpruner(const Means& means) : means_(means), recipe_(means.options.recipe) {
-    recipe_.loss.distill = 0;  // labels alone judge, as worth_of() has it
+    recipe_.loss.distill = 0;  // labels alone count, as in worth_of()
   }
 
   Status load() {

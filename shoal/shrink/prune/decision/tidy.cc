@@ -95,7 +95,7 @@ class DeadUnits {
     std::vector<size_t> dead, may_be;
     for (size_t unit = 0; unit < groups_.units.size(); ++unit) {
       const std::vector<const Reader*> readers = readers_of(groups_.units[unit]);
-      if (readers.empty()) continue;  // who would know what becomes of it
+      if (readers.empty()) continue;  // its use is unknown
       if (all_have_zeros(readers, groups_.units[unit])) {
         dead.push_back(unit);
       } else if (is_made_of_zeros(groups_.units[unit])) {
