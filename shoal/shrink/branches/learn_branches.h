@@ -42,7 +42,7 @@ namespace shoal::branch {
 
 // A value.
 struct LearnOptions {
-  BranchOptions branches = {};
+  BranchOptions branches = {};  // the branches to make
   // Fatten in steps of 10 percent, from branches.fatten on, until held-out accuracy is at most this
   // many points below the dense control's, or there are as many parameters as it has.
   std::optional<double> max_drop = {};
