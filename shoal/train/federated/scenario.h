@@ -30,7 +30,7 @@ Options resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
                 const GivenFlags& given_flags);
 
 // The same with a codec by name, and without checkpoints, which rounds lack. kInvalidArgument for
-// "auto": no profile of rounds exists before a run.
+// any other name, as for a codec to be chosen: rounds are not measured before they run.
 Result<Options> resolve(const ScenarioSettings& settings, fit::TrainingOptions fit,
                         const GivenFlags& given, std::string_view codec);
 
