@@ -26,9 +26,8 @@ std::vector<size_t> in_order(const compress::Group& group, const BranchOptions& 
   return dealt;
 }
 
-// Branch i is the network without the units that it does not have, so that refitting it is
-// refitting after removal. What the branches share, the classifying layer, has a part for each: its
-// answer is the mean of theirs.
+// Branch i is the network without the units it lacks, so it is refitted as after removal. The
+// shared classifying layer has a part for each branch: its answer is the mean of theirs.
 
 using shrink::NetworkForBatch;
 using shrink::Weights;
@@ -42,7 +41,7 @@ Weights weights_of(const Graph& graph) {
   return weights;
 }
 
-// The axis by which parts of these shapes, side by side, are a whole of this one; nothing: none.
+// The axis along which these parts concatenate to this shape, if any.
 std::optional<size_t> axis_of(const Shape& whole, const std::vector<Tensor>& parts) {
   for (size_t axis = 0; axis < whole.rank(); ++axis) {
     Shape together = parts[0].shape();
@@ -70,7 +69,7 @@ void put(const Tensor& part, float factor, size_t axis, int64_t begin, Tensor& w
   }
 }
 
-// What all branches share: parts side by side, or what is the same in all, as their mean.
+// The shared weights: parts concatenated, or the mean of equal shapes.
 Tensor merged(const Tensor& whole, const std::vector<Tensor>& parts) {
   Tensor tensor = whole.clone();
   const float share = 1 / static_cast<float>(parts.size());

@@ -1,5 +1,5 @@
-// Networks of branches as functions of the batch: learning, judging and writing a file need the
-// same network for different batches.
+// Networks of branches as functions of the batch, which differs between training, evaluation and
+// files.
 #pragma once
 
 #include <cstddef>
@@ -26,17 +26,17 @@ inline fit::NetworkForBatch in_branches(const fit::NetworkForBatch& network,
   });
 }
 
-// The units that this branch does without, by number. Where the worth of units is known, each
-// group is dealt out from the best on, so that no branch gets only what the others can do without;
-// a branch that is fattened takes the best of its neighbours' next. REQUIRES: options are those of
-// a network with these groups, and have such a branch.
+// The units that this branch lacks, by number. If the worth of units is known, each group is dealt
+// out from the best on, so that all branches get a fair share; a fattened branch takes the best of
+// its neighbours' next. REQUIRES: options are those of a network with these groups, and have such a
+// branch.
 std::vector<size_t> units_without(const compress::Groups& groups, const BranchOptions& options,
                                   size_t branch);
 
 // The weights, by name, of the network as branches. Each branch is refitted to answer some of the
-// examples as the network does (shrink/compress/refit/refit.h), and has an equal say. The thesis'
-// branches begin with fresh weights; these need far fewer images. REQUIRES: branches are
-// concatenated. Fails as make_branches(), the examples and the device do.
+// examples as the network does (shrink/compress/refit/refit.h), with equal weight. The thesis
+// trains branches from scratch; these need far fewer images. REQUIRES: branches are concatenated.
+// Fails as make_branches(), the examples and the device do.
 Result<shrink::Weights> weights_of_branches(Device& device, const shrink::NetworkForBatch& network,
                                             const BranchOptions& options, const Dataset& examples,
                                             const fit::TrainingOptions& recipe);

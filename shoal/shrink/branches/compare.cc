@@ -89,7 +89,6 @@ class Search {
   }
 
  private:
-  // Whether all workers are as fast as each other.
   bool are_alike() const {
     const plan::Part whole = plan::whole_part(graph_);
     std::vector<double> seconds;
@@ -114,7 +113,6 @@ class Search {
     return {};
   }
 
-  // Whether they are fast enough; keeps them if they are the best so far.
   Result<bool> is_in_time(BranchOptions options, double fatten) {
     options.fatten = fatten;
     SHOAL_ASSIGN(const Branched branched, make_branches(graph_, options));

@@ -1,5 +1,5 @@
-// A run, network by network. Graphs for learning, judging and files are the same network in several
-// forms and for different batches; what was learned is kept by name.
+// A run, network by network. Graphs for training, evaluation and files are the same network in
+// several forms and for different batches; weights are kept by name.
 #include "shoal/shrink/branches/learn_branches.h"
 
 #include <chrono>
@@ -90,7 +90,6 @@ class Run {
     return {};
   }
 
-  // A network as it learns.
   Result<Learner> learner_of(const NetworkForBatch& network) {
     if (!options_.refit) return Learner{network};
     return fit::with_norms(device_, network, *data_.data.training, options_.recipe);
@@ -136,8 +135,8 @@ class Run {
     return {};
   }
 
-  // Without blocks a network answers hardly anything, and so would branches refitted to it. What it
-  // learns here counts: all networks see as many images.
+  // Without blocks a network answers hardly anything, and so would branches refitted to it. This
+  // training counts: all networks see as many images.
   Status learn_trunk() {
     if (epochs_of_trunk() == 0) return {};
     SHOAL_ASSIGN(const Learner learner, learner_of(trunk_));
@@ -147,7 +146,7 @@ class Run {
     return {};
   }
 
-  // Of the units, for branches that are to have good ones.
+  // The worth of units, to deal out good ones.
   Status find_worth(BranchOptions& branches) {
     SHOAL_ASSIGN(const LoadedGraph one, trunk_(1));
     SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));

@@ -1,4 +1,4 @@
-// Lets a network of branches learn, and judges it beside its controls.
+// Trains a network of branches, and evaluates it beside its controls.
 //
 //   branch::LearnOptions options{.branches = {.widths = branch::equal_widths(8)},
 //                                .recipe = shrink::usual_recipe(),
@@ -10,15 +10,14 @@
 //                branch::learn_branches(*device, model, data, options));
 //   std::printf("%.2f %%, dense %.2f %%\n", result.top1, result.top1_dense);
 //
-// All networks learn by the same recipe from the same images in the same order: first the dense
-// control, which is the network as it was given and teaches the others; then the branches, from
-// fresh weights as in the thesis [Hadidi 2021, 5.1], or refitted to what the network answers
-// (branch_networks.h); last the control of the same work, a single network that is as narrow as it
-// takes to have the multiply-accumulates of all branches.
+// All networks train by the same recipe on the same images in the same order: first the dense
+// control, which is the given network and teaches the others; then the branches, from scratch as in
+// the thesis [Hadidi 2021, 5.1], or refitted to the network's answers (branch_networks.h); last a
+// single narrow network with the multiply-accumulates of all branches.
 //
-// While the branches learn, each is left out with a probability p for an image, and what it gives
-// counts 1 / (1 - p) otherwise. So no branch is needed by the others, and a network that has lost
-// one still answers. Test examples only evaluate networks after their last epoch.
+// In training, each branch is dropped for an image with a probability p, and scaled by 1 / (1 - p)
+// otherwise, so that a network that has lost a branch still answers. Test examples only evaluate
+// networks after their last epoch.
 #pragma once
 
 #include <atomic>
@@ -43,21 +42,21 @@ namespace shoal::branch {
 
 // A value.
 struct LearnOptions {
-  BranchOptions branches = {};  // what they are
-  // Fatten in steps of 10 percent, from branches.fatten on, until held-out examples lose at most so
-  // many points against the dense control, or there would be as many parameters as it has.
+  BranchOptions branches = {};  // the branches to make
+  // Fatten in steps of 10 percent, from branches.fatten on, until held-out accuracy is at most this
+  // many points below the dense control's, or there are as many parameters as it has.
   std::optional<double> max_drop = {};
   float dropout = 0.1F;  // p
-  // Branches begin with what the network has learned: its best channels are dealt out to them. All
-  // networks learn with batch norms behind their convolutions then, folded in what is written.
-  // Needs a network that was trained, and branches that are concatenated.
+  // Branches start from the network's weights, its best channels dealt out to them. All networks
+  // then train with batch norms behind their convolutions, folded when written. Needs a trained
+  // network, and concatenated branches.
   bool refit = false;
-  // Residual blocks that no branch has, by number. With `refit`, the network without them learns
-  // for a third of the epochs before it has branches.
+  // Residual blocks to drop, by number. With `refit`, the network without them trains for a third
+  // of the epochs before it is split.
   std::vector<size_t> blocks = {};
-  bool controls = true;  // look at lost branches, and let the single network of the same work learn
-  // How networks learn. Of the loss, `distill` is about the answers of the dense control. Files,
-  // model, teacher and patience in it are not read.
+  bool controls = true;  // evaluate lost branches, and train the single network of the same work
+  // The training recipe; `distill` is for the dense control's answers. Files, model, teacher and
+  // patience are not read.
   fit::TrainingOptions recipe = {};
   std::filesystem::path out = {};  // the network of branches as ONNX; empty: none
 };
@@ -90,9 +89,9 @@ struct LearnCallbacks {
   const std::atomic<bool>* cancel = nullptr;
 };
 
-// See the head of this file. Blocks until the run is over, and writes options.out last. A network
-// of the zoo begins with fresh weights. Fails as check(options), make_branches(), the model, the
-// data and the device do; with kCancelled if the callbacks say so.
+// Blocks until the run is over, and writes options.out last. A network of the zoo starts with fresh
+// weights. Fails as check(options), make_branches(), the model, the data and the device do; with
+// kCancelled if the callbacks say so.
 Result<LearnResult> learn_branches(Device& device, const Model& model, const fit::JudgedData& data,
                                    const LearnOptions& options,
                                    const LearnCallbacks& callbacks = {});

@@ -1,6 +1,6 @@
-// Branches are made by removal: branch i is the network without the channels that it does not have.
-// Of each such network the nodes before the classifying layer are copied; the rest is copied once,
-// with the weights of the classifying layer cut to what the branches give.
+// Branches are made by removal: branch i is the network without the channels it lacks. Its nodes
+// before the classifying layer are copied; the rest is copied once, with the classifying layer's
+// weights cut to the branches' outputs.
 #include "shoal/shrink/branches/make_branches.h"
 
 #include <algorithm>
@@ -161,7 +161,6 @@ std::vector<std::string> layers_left_whole(const Graph& graph, const Division& d
   return notes;
 }
 
-// Copies nodes of several graphs into one.
 class Assembly {
  public:
   explicit Assembly(const Graph& graph) {
@@ -255,7 +254,6 @@ class Maker {
     return chain.status();
   }
 
-  // One number for all that the branch gives about an image.
   Status drop_out() {
     Graph& to = assembly_.graph();
     ops::Chain chain(to, ends_.back());
@@ -274,7 +272,7 @@ class Maker {
                   "merged");
   }
 
-  // The classifying layer and what follows it, as they were but for the weights.
+  // Copies the classifying layer and what follows it, with its weights cut.
   Status add_rest(ValueId merged, Merge merge) {
     const Value& weights = graph_[classifier().inputs[1]];
     Remainder::Axes taken = compress::Narrowing(graph_).left(classifier().inputs[1]);

@@ -1,4 +1,4 @@
-// A model for several devices: see fit_cluster.h.
+// The attempts, and what is tried next.
 #include "shoal/shrink/fit_cluster/fit_cluster.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 namespace shoal::fit_cluster {
 namespace {
 
-// The error that rounded messages may have, by the bound that the planner adds up. It is far from
-// what they do to an answer, which is measured.
+// The largest rounding error of messages, by the planner's bound. That is far from the effect on
+// answers, which is measured.
 constexpr double kAllowedError = 1;
 constexpr size_t kRangeExamples = 32;  // that the ranges of 8-bit messages come from
 
@@ -106,7 +106,7 @@ class Fit {
     if (tries(Way::kSmaller)) SHOAL_TRY(try_network(Way::kSmaller, smaller_network));
     if (tries(Way::kClusters)) SHOAL_TRY(try_network(Way::kClusters, network_of_clusters));
     if (tries(Way::kBranches)) SHOAL_TRY(try_network(Way::kBranches, network_of_branches));
-    // The plan changes no answer. That is judged once, and last where nothing asked for it before.
+    // The plan changes no answer: evaluated once, and last unless an attempt needed it before.
     SHOAL_ASSIGN(result_.top1_before, top1_given());
     evaluate(result_.attempts[0], result_.top1_before, result_.top1_before);
     return std::move(result_);
@@ -164,7 +164,6 @@ class Fit {
                                     options_.recipe);
   }
 
-  // The accuracy of a plan with rounded messages.
   Result<double> top1_rounded(const plan::Prediction& prediction, const Dataset& examples) {
     fit::TrainingOptions training_options = options_.recipe;
     training_options.batch = 1;
@@ -177,7 +176,7 @@ class Fit {
                  faster_by_messages(graph_, cluster_, wire, plans_));
     Attempt& attempt =
         add(std::string(plan::name_of(format)) + " messages", narrow ? *narrow : plans_[0]);
-    if (!attempt.fast_enough || !narrow) return {};  // no need to judge it
+    if (!attempt.fast_enough || !narrow) return {};  // no need to evaluate it
     SHOAL_ASSIGN(const double top1, top1_rounded(*narrow, *data_.test));
     SHOAL_ASSIGN(const double before, top1_given());
     evaluate(attempt, top1, before);
@@ -234,8 +233,7 @@ class Fit {
     return {};
   }
 
-  // A network other than the given one, which has learned. It is kept only if it is what was
-  // wanted.
+  // A trained network other than the given one; kept only if it meets the target.
   Status try_network(Way way, Result<OtherNetwork> (*make)(const Task&)) {
     note("nothing is fast enough yet: tries " + std::string(name_of(way)));
     const std::filesystem::path part = std::filesystem::path(options_.out) += ".part";

@@ -1,5 +1,5 @@
-// Makes a model meet a time on several devices: tries what costs least first, and stops at the
-// first attempt that is fast enough and loses no more accuracy than allowed.
+// Makes a model meet a time on several devices: tries the cheapest ways first, and stops at the
+// first attempt that is fast enough and accurate enough.
 //
 //   fit_cluster::FitOptions options{.cluster = "4xnexus5/wifi-43.8",
 //                                   .time = {.share = 0.5},
@@ -12,13 +12,12 @@
 //   SHOAL_ASSIGN(const fit_cluster::FitResult result,
 //                fit_cluster::fit({*device, *device}, model, data, options));
 //
-// The attempts, in order: the best plan as it is; messages in 16 and in 8 bits, the image among
-// them; a smaller network, whose units go where the plan waits (shrink/prune/latency/tabulate.h);
-// fully connected layers that learn to fall into blocks (plan/sparse); narrow branches that
-// exchange nothing, as wide as the time allows (shrink/branches/compare.h). Attempts add up: where
-// messages are tried, other networks are made for, planned and judged with messages in the fewest
-// bytes that the given one bears. Times are those of plans in virtual time. Test examples evaluate
-// every attempt, and choose none of its parts.
+// The attempts, in order: the best plan; messages in 16 and in 8 bits, the image included; a
+// smaller network, reduced where the plan waits (shrink/prune/latency/tabulate.h); fully connected
+// layers trained to fall into blocks (plan/sparse); narrow branches that exchange nothing, as wide
+// as the time allows (shrink/branches/compare.h). Attempts add up: if messages are tried, later
+// networks use the fewest bytes per message that the given network bears. Times are those of plans
+// in virtual time. Test examples evaluate every attempt, and choose none of its parts.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +40,7 @@ namespace shoal::fit_cluster {
 // What is tried after the plan, in this order.
 enum class Way : uint8_t { kMessages, kSmaller, kClusters, kBranches };
 
-// As reports call it, "smaller network", and by a word of a command line, "smaller"; nothing for
-// another word.
+// As in reports, "smaller network", and by command-line word, "smaller"; nullopt for any other.
 std::string_view name_of(Way way);
 std::optional<Way> find_way(std::string_view word);
 
@@ -67,9 +65,9 @@ struct Attempt {
   double ms = 0;                    // of a request, by the best plan for it
   double bytes = 0;                 // that travel for a request
   int64_t macs = 0;                 // of the network, for one image
-  std::optional<double> top1 = {};  // on the test examples, in percent; nothing: not judged
-  // What a network that learned is compared with: the given one after as much learning. Nothing:
-  // with the network as it was given.
+  std::optional<double> top1 = {};  // on the test examples, in percent; nullopt: not evaluated
+  // The control of a trained network: the given one after the same training. nullopt: compare with
+  // the given network.
   std::optional<double> top1_control = {};
   bool fast_enough = false, accurate_enough = false;
   std::string note = {};  // why it ended early, if it did
@@ -78,7 +76,7 @@ struct Attempt {
   bool meets() const { return fast_enough && accurate_enough; }
 };
 
-// All that was tried.
+// All attempts.
 struct FitResult {
   double target_ms = 0;
   double top1_before = 0;         // of the model as given
@@ -88,9 +86,9 @@ struct FitResult {
   bool met() const { return !attempts.empty() && attempts.back().meets(); }
 };
 
-// See the head of this file. Blocks until an attempt meets the target or all have failed, and
-// writes options.out if one did. Fails as check(options), the model, the data and the devices do,
-// and with kCancelled if the callbacks say so.
+// Blocks until an attempt meets the target or all have failed, and writes options.out if one did.
+// Fails as check(options), the model, the data and the devices do; kCancelled if the callbacks say
+// so.
 Result<FitResult> fit(const shrink::ShrinkDevices& devices, const Model& model,
                       const fit::JudgedData& data, const FitOptions& options,
                       const shrink::ShrinkCallbacks& callbacks = {});

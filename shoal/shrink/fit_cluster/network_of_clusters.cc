@@ -1,6 +1,6 @@
-// Sparse clusters: fully connected layers learn to fall into blocks, one for each worker, and the
-// planner finds these (plan/sparse). Before anything learns, a plan for perfect blocks says whether
-// that could be enough.
+// Sparse clusters: fully connected layers are trained to fall into blocks, one per worker, which
+// the planner finds (plan/sparse). A plan for perfect blocks says first whether that could be
+// enough.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -88,7 +88,6 @@ struct Learning {
   }
 };
 
-// The milliseconds that perfect blocks would take.
 Result<double> ideal_ms(const Learning& learning) {
   SHOAL_ASSIGN(const LoadedGraph loaded, learning.without_outliers(learning.given, kAlmostAll)(1));
   SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));

@@ -14,9 +14,9 @@ namespace shoal::fit_cluster {
 namespace {
 
 constexpr int64_t kSmallest = 1 << 12;  // as plan::can_be_clustered() has it
-// Hoyer's measure suits weights of any scale, but is flat where groups are alike, as they are when
-// they grow again after removal: of an MLP, outliers of 2 % of the largest could go, where under
-// this lasso all could. The strength was chosen on that MLP.
+// Hoyer's measure is flat if groups are alike, as when they grow again after removal: of an MLP,
+// outliers of 2 % of the largest could go, with this lasso all could. The strength was chosen on
+// that MLP.
 constexpr const char* kPenalty = "lasso:clusters";
 constexpr const char* kStrength = ":1e-1:";
 

@@ -1,5 +1,5 @@
-// Networks that a cluster answers faster than the one that was given, each with its control: what
-// fit() tries when no plan is fast enough.
+// Networks that a cluster runs faster than the given one, each with its control: what fit() tries
+// when no plan is fast enough.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace shoal::fit_cluster {
 
-// All that such a network is made from. What is referred to outlives the call.
+// The inputs of such an attempt. References must outlive the call.
 struct Task {
   const shrink::ShrinkDevices& devices;
   const Model& model;
@@ -29,7 +29,7 @@ struct Task {
   std::filesystem::path out = {};  // where the network goes
 };
 
-// A network that has learned, in Task::out; or why there is none.
+// A trained network, in Task::out, or the reason why there is none.
 struct OtherNetwork {
   Graph graph = {};                          // for one image, as plans see it
   std::vector<plan::Prediction> plans = {};  // without rounded messages, the best first
@@ -38,16 +38,16 @@ struct OtherNetwork {
   std::string why_not = {};
 };
 
-// All fail as learning does, and with kCancelled if the callbacks say so.
+// All fail as training does, and with kCancelled if the callbacks say so.
 
-// Units go where the plan waits.
+// Removes units where the plan waits.
 Result<OtherNetwork> smaller_network(const Task& task);
-// Fully connected layers fall into blocks, one for each worker, with few values between them.
+// Fully connected layers as blocks, one per worker, with few values between them.
 Result<OtherNetwork> network_of_clusters(const Task& task);
-// Narrow branches, one for each worker, which exchange nothing: as wide as the time allows.
+// Narrow branches, one per worker, as wide as the time allows.
 Result<OtherNetwork> network_of_branches(const Task& task);
 
-// The network in a file, with its plans: what all of these end with.
+// The network in a file, with its plans: the last step of all of these.
 Result<OtherNetwork> planned_file(const std::filesystem::path& file,
                                   const plan::ClusterProfile& cluster);
 
@@ -57,9 +57,9 @@ std::vector<std::string> weights_for_blocks(const Graph& graph);
 // The penalty under which a weight falls into n blocks, as train::parse_regularizer takes it.
 std::string penalty_for_blocks(const std::string& weight, size_t blocks);
 
-// The graph without those values of these weights outside blocks that are small: groups whose norm
-// is at most `share` of the largest one's, below 1. With a share near 1 nearly nothing is left but
-// blocks, which is the most that learning could reach.
+// The graph without small values of these weights outside blocks: groups whose norm is at most
+// `share` of the largest. A share near 1 leaves little but blocks: the most that training could
+// reach.
 Result<Graph> in_blocks(const Graph& graph, const std::vector<std::string>& weights, size_t blocks,
                         double share);
 

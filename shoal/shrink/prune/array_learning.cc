@@ -22,17 +22,15 @@ namespace shoal::shrink {
 namespace {
 
 // Sparse learning: some epochs with a penalty on the norms of units, then units go by what the loss
-// gains from them, which is next to nothing where the norm fell. With the norm n_u of all weights
-// of unit u, s of them,
+// gains from them, next to nothing if the norm fell. With the norm n_u of all s weights of unit u,
 //
 //   lasso   strength * sum over groups of sqrt(s) * sum(n_u)         (Yuan, Lin 2006)
 //   hoyer   strength * sum over groups of sum(n_u)^2 / sum(n_u^2)    (Yang et al. 2020)
 //
-// added to the loss as gradients (train/step/optimizer/regularizer.h). The lasso pulls all units
-// of a group down at the same rate, and the loss holds those it needs. Hoyer pulls down units below
-// sum(n^2) / sum(n) and no others. Norms cannot be set against what units cost, and were the worse
-// choice: LeNet with a 25th of its parameters had 58 % by norms, 79 % by the loss before it learned
-// again.
+// added to the loss as gradients (train/step/optimizer/regularizer.h). The lasso pulls all units of
+// a group down at the same rate, and the loss holds those it needs. Hoyer pulls down units below
+// sum(n^2) / sum(n) and no others. Norms cannot be weighed against costs, and were worse: LeNet
+// with a 25th of its parameters had 58 % by norms, 79 % by the loss before retraining.
 
 using Penalty = train::Regularizer::Penalty;
 
@@ -44,7 +42,6 @@ constexpr uint64_t kOrderStream = 0x6172726179;  // "array": a stream that nothi
 
 size_t count_of(const Tensor& examples) { return static_cast<size_t>(examples.shape()[0]); }
 
-// The examples of these numbers.
 Tensor gather(const Tensor& all, std::span<const size_t> rows) {
   Shape shape = all.shape();
   const size_t bytes = all.bytes().size() / count_of(all);

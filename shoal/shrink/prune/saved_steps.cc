@@ -34,7 +34,6 @@ Tensor as_tensor(const std::vector<size_t>& units) {
   return numbers;
 }
 
-// A list in JSON.
 std::string numbers(std::initializer_list<double> all) {
   std::string list;
   for (double number : all) list += (list.empty() ? "[" : ",") + json_number(number);

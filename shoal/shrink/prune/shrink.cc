@@ -48,7 +48,6 @@ bool counts_bytes_of_int8(const ShrinkOptions& options) {
   return options.int8 && sizes.bytes != 1;
 }
 
-// The part of a network in a run.
 struct Part {
   Role role;
   std::string_view name;
@@ -57,7 +56,6 @@ struct Part {
   StageChannels gone = {};  // of what a teacher computes
 };
 
-// A network that lost something, and what.
 struct Smaller {
   Learner learner;
   std::vector<GroupLeft> removed;
@@ -343,7 +341,7 @@ class Run {
                 trained->held_out_top1);
   }
 
-  // Judges what a network has become, and keeps it.
+  // Evaluates a trained network, and keeps it.
   Status keep(size_t number, NetworkForBatch network, double held_out_top1) {
     const Role role = parts_[number].role;
     const bool is_result = shrink::is_result(role);

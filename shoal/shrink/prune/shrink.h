@@ -1,4 +1,4 @@
-// Shrinks a trained network: removes what is worth least, lets the rest learn again, and judges it
+// Shrinks a trained network: removes what is worth least, retrains the rest, and evaluates it
 // beside its controls.
 //
 //   const auto device = make_cpu_device({.tune = Tune::kOff});
@@ -13,11 +13,10 @@
 //                shrink::shrink({*device, *device}, model, data, options));
 //   std::printf("%.2f %%, control %.2f %%\n", result.small.top1, result.dense.top1);
 //
-// Every network of a run learns by the same recipe from the same images in the same order: the
-// smaller one, the dense control and, if they are asked for, the controls of the same size. What
-// is removed is decided on examples that are held out from training. Test examples only evaluate
-// networks after their last epoch. What is written has no subnormal numbers, and no units or nodes
-// that no answer depends on.
+// All networks of a run train by the same recipe on the same images in the same order: the smaller
+// one, the dense control and, optionally, controls of the same size. Held-out examples decide what
+// is removed; test examples only evaluate networks after their last epoch. The file has no
+// subnormal numbers, and no units or nodes that no answer depends on.
 #pragma once
 
 #include <atomic>
@@ -37,9 +36,9 @@
 
 namespace shoal::shrink {
 
-// They may be one. The result can be reproduced bit by bit if the first chooses its kernels by
-// estimate (CpuOptions::tune = Tune::kOff), and if no measured time decides: one does for a target
-// of time on this machine, and for kSvd and kTucker unless measure_seconds is 0.
+// They may be the same. The result is reproducible bit by bit if the first chooses its kernels by
+// estimate (CpuOptions::tune = Tune::kOff) and no measured time decides, as for a target of time on
+// this machine, and for kSvd and kTucker unless measure_seconds is 0.
 struct ShrinkDevices {
   Device& learns;  // every step of training and every evaluation
   Device& runs;    // the measured runs, and those that a target of time is met by
@@ -62,11 +61,10 @@ struct ShrinkCallbacks {
   const std::atomic<bool>* cancel = nullptr;
 };
 
-// See the head of this file. Blocks until the run is over, and writes options.out last. Fails as
-// check(options), the model, the data and the devices do; with kInvalidArgument for a model that
-// was never trained or that training cannot take, and for a run to resume that had other settings;
-// with kUnsupported if there is nothing to remove or the target cannot be met; with kCancelled if
-// the callbacks say so. After any failure, options.steps holds how far it came.
+// Blocks until the run is over, and writes options.out last. Fails as check(options), the model,
+// the data and the devices do; kInvalidArgument for a model that is not trained or cannot be, and
+// for resuming with other settings; kUnsupported if nothing can be removed or the target cannot be
+// met; kCancelled if the callbacks say so. After any failure, options.steps holds the progress.
 Result<ShrinkResult> shrink(const ShrinkDevices& devices, const Model& model,
                             const fit::JudgedData& data, const ShrinkOptions& options,
                             const ShrinkCallbacks& callbacks = {});

@@ -19,8 +19,8 @@ struct WireOptions;
 
 namespace shoal::shrink {
 
-// What a unit is worth (shrink/compress/units/importance.h); those of least worth go first. Some
-// let the network learn before anything goes (methods.h).
+// The worth of a unit (shrink/compress/units/importance.h); those of least worth go first. Some
+// methods train first (methods.h).
 enum class Importance {
   kMagnitude,  // the squares of its weights
   kTaylor,     // what the loss gains from it, to first order, on examples that choose
@@ -30,7 +30,7 @@ enum class Importance {
   kDpruner,    // how often a block that learns to mask units keeps it
   kDepth,      // residual blocks go in place of units: those that the loss misses least
   // No unit goes: layers become products of smaller ones (shrink/compress/factors/factorise.h), at
-  // the ranks that the target needs and only where that is faster.
+  // the ranks that the target needs, if that is faster.
   kSvd,     // Gemm, MatMul and convolutions of one tap
   kTucker,  // other convolutions
 };
@@ -39,13 +39,12 @@ enum class Importance {
 enum class Teacher {
   kNone,   // nobody's
   kDense,  // the network's as it was given. Its control, too, learns from it: same recipe
-  // The dense control's, which learns from labels alone and first. A better teacher where the given
-  // network can still learn, but the control has none.
+  // The dense control, which trains first on labels alone. A better teacher if the given network
+  // can still improve, but the control has none.
   kControl,
 };
 
-// The names of both for command lines and reports, "taylor", "dense", and back; nothing for
-// another name.
+// "taylor", "dense" and so on, and back; nullopt for any other name.
 std::string_view name_of(Importance importance);
 std::optional<Importance> find_importance(std::string_view name);
 std::string_view name_of(Teacher teacher);
@@ -64,49 +63,46 @@ struct TimeTarget {
 struct ShrinkOptions {
   compress::Target target = {.macs = 0.5};  // how small
   std::optional<TimeTarget> time = {};      // how fast; `target` is not read then
-  // Where the smaller network will run, a device that plans know by name, such as "pi4", or
-  // several, "4xnexus5/wifi-43.8": times are reckoned by its profile, or by the best plan for them.
-  // Empty: on ShrinkDevices::runs, where they are measured.
+  // The target device by its name in plans, such as "pi4", or several, "4xnexus5/wifi-43.8": times
+  // follow from its profile, or from the best plan. Empty: measured on ShrinkDevices::runs.
   std::string device = {};
-  // Between several devices, in how few bytes values may travel (plan/search/wire_format.h). Null:
-  // in those that they are computed with.
+  // Between several devices, the fewest bytes of values in messages (plan/search/wire_format.h).
+  // Null: as computed.
   std::shared_ptr<const plan::WireOptions> wire = {};
   Importance importance = Importance::kTaylor;  // what goes first
-  // So many residual blocks go before anything else: those that the loss misses least, as by
-  // kDepth. What the target still demands then goes by `importance`.
+  // This many residual blocks go first, those that the loss misses least, as by kDepth.
+  // `importance` decides the rest.
   size_t blocks = 0;
   // For kLasso, kHoyer and kDpruner: how many of recipe.epochs come before anything goes (0: a
   // third), and the strength of the penalty (0: the usual one).
   int64_t sparse_epochs = 0;
   double strength = 0;
   Teacher teacher = Teacher::kDense;  // whose share of the loss is recipe.loss.distill
-  // How much what the teacher computes at the ends of its stages counts beside that loss
-  // (train/step/graph/features.h); 0: it does not. For every network that has a teacher.
+  // The weight of the teacher's features at the ends of its stages (train/step/graph/features.h);
+  // 0: none. For every network that has a teacher.
   float distill_features = 0;
-  // At last, 8-bit weights and activations (shrink/compress/methods/int8.h), calibrated on training
-  // examples; also for the controls of the same size. A target of bytes then is one for the file,
-  // which is written as onnx::Style::kCompact.
+  // Finally quantises to 8 bits (shrink/compress/methods/int8.h), calibrated on training examples;
+  // also the controls of the same size. A target of bytes is then one for the file, written as
+  // onnx::Style::kCompact.
   bool int8 = false;
   int64_t int8_epochs = 0;  // the result learns to be rounded for, before that
-  // The most points of accuracy that the result may lose against its dense control, on the test
-  // examples; 0: any. Where the target costs more, less is removed: see ShrinkResult::missed.
+  // The most points of accuracy to lose against the dense control on the test examples; 0: any. If
+  // the target costs more, less is removed: see ShrinkResult::missed.
   double max_drop = 0;
   // Every network learns with batch norms behind its convolutions, folded in what is written;
   // false: with those that it was given with.
   bool norms = true;
-  // After units went, layers that read them are refitted to what they gave
-  // (shrink/compress/refit/refit.h); false, and where masks were learned: they keep what is left of
-  // their weights.
+  // Refits layers that read removed units (shrink/compress/refit/refit.h); otherwise, and for
+  // learned masks, they keep the rest of their weights.
   bool refit = true;
   bool controls = false;  // train the smaller network from scratch and after random removal, too
-  // How each network learns: epochs, batch, seed, rate, augmentation, share to hold out for
-  // choosing. Files, model, teacher and patience in it are not read.
+  // The training recipe. Files, model, teacher and patience are not read.
   fit::TrainingOptions recipe = {};
   bool sensitivity = false;        // look what each group of the given network is to its accuracy
   double measure_seconds = 1;      // for the time of each network; 0: it is not measured
   std::filesystem::path out = {};  // the smaller network as ONNX; empty: none
-  // A folder that holds how far the run is until it is over; empty: none. With `resume`, a run that
-  // it holds goes on, and ends with the file that it would have written.
+  // A folder for the run's progress; empty: none. With `resume`, continues a run in it, to the same
+  // file.
   std::filesystem::path steps = {};
   bool resume = false;  // without such a run it begins anew
 };
@@ -120,9 +116,8 @@ bool factorises(Importance importance);
 // The usual recipe: a short warm-up, then a cosine; half of the loss is about the teacher.
 fit::TrainingOptions usual_recipe();
 
-// Sets the target by a text: "ms=0.2" for milliseconds, "ms=0.5x" for a share of the time, what
-// compress::parse_target() takes, or both: "ms=0.5x,macs=0.5". Fails with kInvalidArgument for
-// another text, and for two times.
+// Sets the target: "ms=0.2" milliseconds, "ms=0.5x" a share of the time, compress::parse_target()
+// texts, or both: "ms=0.5x,macs=0.5". kInvalidArgument for any other text, and for two times.
 Status set_target(std::string_view text, ShrinkOptions& options);
 
 // Fails with kInvalidArgument if options contradict each other or have no meaning.

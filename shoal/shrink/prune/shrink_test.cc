@@ -54,7 +54,7 @@ TEST_F(Shrinking, GivesASmallerNetworkBesideItsControls) {
   EXPECT_EQ(result->removed[0].before, 8u);
   EXPECT_EQ(result->removed[0].left, 4u);
   EXPECT_FALSE(result->refused.empty());
-  // The file is the network that was judged, for any batch.
+  // The file is the network that was evaluated, for any batch.
   const auto written = open_model(out_.string());
   ASSERT_TRUE(written.ok()) << written.status().message();
   const auto graph = written->graph_for_batch(3);

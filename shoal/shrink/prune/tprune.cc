@@ -14,7 +14,6 @@
 namespace shoal::shrink {
 namespace {
 
-// The model for batches of examples of this shape, but for their number.
 Result<NetworkForBatch> network_for(const Model& model, const Tensor& inputs) {
   SHOAL_ASSIGN(const std::vector<TensorInfo> declared, model.inputs());
   if (declared.size() != 1) return invalid("the model needs one input");
@@ -28,7 +27,6 @@ Result<NetworkForBatch> network_for(const Model& model, const Tensor& inputs) {
   });
 }
 
-// A network for the examples it learns from, and for those that judge it.
 struct BothNetworks {
   NetworkForBatch learns, used;
 };

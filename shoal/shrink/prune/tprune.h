@@ -1,6 +1,6 @@
-// TPrune [Mao 2021]: a smaller transformer. Heads and feed-forward lines learn to be small by
-// structured Hoyer-square, the smallest are removed, and the rest learns again. Examples are
-// arrays: with labels the network learns them, without it imitates its own answers as they were.
+// TPrune [Mao 2021]: a smaller transformer. Structured Hoyer-square makes heads and feed-forward
+// lines small, the smallest are removed, and the rest is retrained. Examples are arrays; without
+// labels the network imitates its own earlier answers.
 //
 //   SHOAL_ASSIGN(const Model model, open_model("encoder.onnx"));
 //   shrink::TPruneOptions options{.target = {.macs = 0.5}, .out = "small.onnx"};
@@ -47,8 +47,8 @@ struct TPruneOptions {
   SparseLearning sparse = {};               // before the removal; a strength of 0: none
   int64_t sparse_epochs = 1;                // how long
   double line_share = 0.1;  // lines below this share of their matrix's mean count as sparse
-  // How the network learns: after the removal for recipe.epochs; before it, with the penalty.
-  // Files, model, teacher, loss and patience in it are not read.
+  // The recipe: after the removal for recipe.epochs; before it, with the penalty. Files, model,
+  // teacher, loss and patience are not read.
   fit::TrainingOptions recipe = {};
   bool control = false;              // let the dense network learn as long, too; needs labels
   double measure_seconds = 1;        // for the time of each network; 0: it is not measured
@@ -56,10 +56,10 @@ struct TPruneOptions {
   std::filesystem::path dense = {};  // the dense control as ONNX; empty: none
 };
 
-// Examples to learn from and examples that judge, both with labels or both without.
+// Training and test examples, all with labels or all without.
 struct TPruneData {
   Tensor inputs, labels = {};                 // labels not defined: the network imitates itself
-  Tensor test_inputs = {}, test_labels = {};  // not defined: nothing judges
+  Tensor test_inputs = {}, test_labels = {};  // undefined: no evaluation
 };
 
 // How sparse a block of a matrix was before the removal: BSSL's read-out.
@@ -69,7 +69,7 @@ struct BlockReport {
   double rows = 0, columns = 0;  // the share of its lines that are small
 };
 
-// Scores are those of score_of() on the test examples; nothing where there are none.
+// Scores are those of score_of() on the test examples; nullopt if there are none.
 struct TPruneResult {
   compress::Size before, size;
   std::optional<double> score_before, score_sparse, score_removed, score, score_control;
@@ -78,16 +78,16 @@ struct TPruneResult {
   std::vector<BlockReport> blocks;
 };
 
-// All are optional, and called on the thread that prunes.
+// All optional. Called on the calling thread.
 struct TPruneCallbacks {
   std::function<void(std::string_view stage, const ArrayStep&)> on_step = {};
   const std::atomic<bool>* cancel = nullptr;
 };
 
-// See the head of this file. Blocks until the run is over, and writes options.out last. The first
-// axis of the model's one input is the batch; all others are those of the examples. Those that
-// judge may be longer than those that teach, if no constant that learns is as long; sizes, times
-// and the file are for them. Fails as learn(), find_groups() and choose() do.
+// Blocks until the run is over, and writes options.out last. The model has one input, with the
+// batch as first axis; the others are those of the examples. Test examples may be longer than
+// training examples, unless a learned constant has that length; sizes, times and the file are for
+// test examples. Fails as learn(), find_groups() and choose() do.
 Result<TPruneResult> tprune(const ShrinkDevices& devices, const Model& model,
                             const TPruneData& data, const TPruneOptions& options,
                             const TPruneCallbacks& callbacks = {});

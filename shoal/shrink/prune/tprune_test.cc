@@ -148,7 +148,7 @@ TEST_F(TPrune, RemovesLinesAndLearnsAgain) {
   ASSERT_EQ(result->removed.size(), 1u);
   EXPECT_EQ(result->removed[0].before, 18u);
   EXPECT_EQ(result->blocks.size(), 3u);  // the embeddings are a matrix, too, and none has heads
-  // The file is the network that was judged.
+  // The file is the network that was evaluated.
   const auto small = open_model(wanted.out.string());
   ASSERT_TRUE(small.ok()) << small.status().message();
   const NetworkForBatch learned = as_given(*small);

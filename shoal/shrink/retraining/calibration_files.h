@@ -1,4 +1,4 @@
-// Files to calibrate a graph with.
+// Calibration examples from files.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@
 
 namespace shoal::fit {
 
-// The images and .npy files in a folder, `limit` at most, as examples for a graph of one input.
-// They are read when they are asked for, by any thread; a file that cannot be read or does not fit
-// is an error then that names the file. Fails with kInvalidArgument if the graph has another number
-// of inputs, or as the folder does. The result needs neither `graph` nor `preprocess` any longer.
+// At most `limit` images and .npy files of a folder as examples for a graph of one input. Files are
+// read on demand, by any thread; an unreadable or unfit file is an error that names it.
+// kInvalidArgument for another number of inputs; fails as the folder does. The result keeps neither
+// `graph` nor `preprocess`.
 Result<compress::CalibrationData> folder_examples(const Graph& graph,
                                                   const std::filesystem::path& folder, size_t limit,
                                                   const Preprocess& preprocess);

@@ -6,13 +6,13 @@
 //   Z'   = mask * Z, at every product that reads the units
 //
 // The source has a mask per image. Such masks become attention: a unit that one class needs is
-// masked for the images of the others, more often than a unit without any use, and removal is for
-// all images. So there is one mask for all images of a batch.
+// masked for other images, more often than a useless unit. Removal is for all images, so there is
+// one mask per batch.
 //
-// The mask is a step; it learns straight through, as if it were sigmoid(q). The source ranks
-// softmax(q), which is the same order, and leaves the gradient open; as q itself it has no bound,
-// and LeNet did not survive it. Blocks look at the network and do not teach it: u passes no
-// gradient on. Units that are gone have the lowest scores and are among the K.
+// The mask is a step; its gradient is that of sigmoid(q), straight through. The source ranks
+// softmax(q), the same order, and leaves the gradient open; q itself is unbounded, and LeNet
+// diverged with it. Blocks do not train the network: u passes no gradient on. Removed units have
+// the lowest scores and are among the K.
 #include "shoal/shrink/retraining/masking_blocks.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Masking blocks: small networks beside a network that choose, batch by batch, which units of a
-// group are masked (D-Pruner [Huynh 2018]).
+// Masking blocks: small networks that choose, batch by batch, which units of a group are masked
+// (D-Pruner [Huynh 2018]).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace shoal::shrink {
 
-// What the names of the weights of all blocks begin with.
+// The prefix of the names of all blocks' weights.
 inline constexpr std::string_view kMaskingBlock = "masking_block.";
 
 struct MaskingOptions {
@@ -22,7 +22,6 @@ struct MaskingOptions {
   bool shows_masks = false;  // as outputs after the network's
 };
 
-// A network with blocks.
 struct WithBlocks {
   Graph graph;
   std::vector<size_t> groups;  // that have a block, by number
@@ -30,10 +29,10 @@ struct WithBlocks {
   // block i, both [1, units of the group].
 };
 
-// Adds one block per group. Products that read its units read them times the mask; the units
-// `gone` are always masked. A group has no block if the first product that reads it does
-// not have the batch in its first axis. Fails only as a graph refuses nodes. REQUIRES: the network
-// has one output, and the groups are its own.
+// Adds one block per group. Products that read its units read them times the mask; the units `gone`
+// are always masked. A group has no block if its first product does not have the batch in its first
+// axis. Fails only as a graph refuses nodes. REQUIRES: the network has one output, and the groups
+// are its own.
 Result<WithBlocks> with_masking_blocks(const Graph& network, const compress::Groups& groups,
                                        std::span<const size_t> gone,
                                        const MaskingOptions& options = {});

@@ -1,5 +1,5 @@
-// The networks of a run, each as a function of the batch: learning, choosing and writing a file
-// need the same network for different batches.
+// The networks of a run as functions of the batch, which differs between training, choosing and
+// files.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ using Weights = std::map<std::string, Tensor>;
 // The model as it was given. `model` outlives the result.
 NetworkForBatch as_given(const Model& model);
 
-// A network without units of its groups. Groups are found again for each batch: their units have
-// the same numbers, because these follow the order of values.
+// A network without units of its groups, which are found anew for each batch: unit numbers follow
+// the order of values, and stay.
 NetworkForBatch without(NetworkForBatch network, std::vector<size_t> units);
 
 // A network with fresh weights, as train::with_initial_weights makes them.
@@ -29,7 +29,7 @@ NetworkForBatch with_fresh_weights(NetworkForBatch network, uint64_t seed);
 // A network with these weights, by name.
 NetworkForBatch with_weights(NetworkForBatch network, Weights weights);
 
-// As many units of each group as `units` has, but drawn by the seed. Pure.
+// The same number of units of each group, drawn by the seed. Pure.
 std::vector<size_t> drawn_instead(const compress::Groups& groups, const std::vector<size_t>& units,
                                   uint64_t seed);
 

@@ -1,4 +1,4 @@
-// Batch norms while a network learns (shrink/compress/refit/refit.h).
+// Batch norms for training (shrink/compress/refit/refit.h).
 #pragma once
 
 #include <string>
@@ -14,12 +14,11 @@
 
 namespace shoal::fit {
 
-// At most `most` of the examples, evenly spread over all of them, as `network` for one example
-// takes them. Ranges and moments hardly change after some dozens. `examples` outlives the result.
+// At most `most` examples, evenly spread, as `network` for one example takes them; ranges and
+// moments hardly change after some dozens. `examples` outlives the result.
 compress::CalibrationData spread_examples(const Graph& network, const Dataset& examples,
                                           const TrainingOptions& recipe, size_t most = 128);
 
-// A network as it learns.
 struct Learner {
   NetworkForBatch network;
   bool has_new_norms = false;
@@ -38,15 +37,14 @@ NetworkForBatch with_folded_norms(NetworkForBatch network);
 
 namespace shoal::shrink {
 
-// A network that lost units, and what of it could not be refitted.
 struct RefittedLearner {
   fit::Learner learner;
   std::vector<std::string> left;  // a line for each layer that keeps its weights
 };
 
-// `whole` without these units of its groups, refitted to answer some of the examples as `whole`
-// does. Norms that were put in for learning are put in anew: they begin with what channels give
-// now. Fails as removal, the examples and the device do.
+// `whole` without these units of its groups, refitted to its answers to some of the examples. Norms
+// added for training are added anew, with the channels' present moments. Fails as removal, the
+// examples and the device do.
 Result<RefittedLearner> refitted(Device& device, const fit::Learner& whole,
                                  const std::vector<size_t>& units, const Dataset& examples,
                                  const fit::TrainingOptions& recipe,

@@ -19,7 +19,6 @@ namespace {
 
 constexpr size_t kChannelAxis = 1;
 
-// A value without some of its channels.
 Result<ValueId> without_channels(Graph& graph, ValueId id, const std::vector<int64_t>& gone) {
   if (gone.empty()) return id;
   const int64_t channels = graph[id].type.shape[kChannelAxis];

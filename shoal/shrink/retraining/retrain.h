@@ -1,4 +1,4 @@
-// The steps of a run that take time: learning, judging, measuring.
+// The steps of a run that take time: training, evaluating, measuring.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,13 @@ struct Trained {
   Weights weights;  // that the network has now
 };
 
-// OK where `recipe` only says how a network learns: a run that makes its networks itself can use
-// it. `user` begins the message, as in "exits take".
+// OK if `recipe` has only what a run that makes its own networks can use. `user` begins the
+// message, as in "exits take".
 Status check_recipe(fit::TrainingOptions recipe, const std::string& user,
                     bool allows_from_scratch = false);
 
-// Lets a network learn as the recipe says, with this teacher if recipe.loss.distill is above 0, and
-// with this penalty on its units.
-// Fails as fit::TrainingLoop does, and with kCancelled if the callbacks say so.
+// Trains a network by the recipe, with this teacher if recipe.loss.distill is above 0, and this
+// penalty on its units. Fails as fit::TrainingLoop does; kCancelled if the callbacks say so.
 Result<Trained> retrain(Device& device, const NetworkForBatch& network,
                         const NetworkForBatch& teacher, const fit::TrainingData& data,
                         fit::TrainingOptions recipe, const fit::TrainingCallbacks& callbacks,
@@ -40,8 +39,8 @@ Result<Trained> retrain(Device& device, const NetworkForBatch& network,
 Result<double> top1_of(Device& device, const NetworkForBatch& network, const Dataset& examples,
                        const fit::TrainingOptions& recipe);
 
-// The milliseconds that a run of each network takes for one example of noise, the fastest tenth.
-// They take turns, so that what else the machine does hits all of them; `seconds` for each in all.
+// The fastest tenth of each network's run times in milliseconds, for one example of noise;
+// `seconds` for each. Networks take turns, so that disturbances hit all of them.
 Result<std::vector<double>> measured_ms(Device& device,
                                         const std::vector<NetworkForBatch>& networks,
                                         double seconds);
@@ -55,7 +54,7 @@ StageChannels channels_of(const Graph& graph, const compress::Groups& groups,
                           std::span<const size_t> units);
 
 // The network with the ends of its stages as further outputs, without these channels. Fails with
-// kInvalidArgument where the network has no such stages or channels.
+// kInvalidArgument if the network has no such stages or channels.
 NetworkForBatch with_features(NetworkForBatch teacher, StageChannels gone);
 
 }  // namespace shoal::shrink

@@ -1,4 +1,4 @@
-// Candidates of an architecture search: see candidates.h.
+// Draws, estimates and simulates candidates.
 #include "shoal/shrink/search/candidates.h"
 
 #include <algorithm>
@@ -44,7 +44,6 @@ std::vector<int> levels_of(const Dag& dag, const NetworkOptions& options) {
   return level;
 }
 
-// Builds a network of one width, vertex by vertex.
 class Wiring {
  public:
   Wiring(const Dag& dag, const std::vector<int>& level, const NetworkOptions& options, double width)

@@ -1,4 +1,4 @@
-// Candidates of an architecture search, and their time on several units, before anything learns.
+// Candidates of an architecture search, and their predicted time on several units.
 //
 // A space is a number of units of one kind, a budget of multiply-accumulates for one image, and a
 // number of vertices. Candidates are drawn from the four generators in turn, with several
@@ -23,19 +23,19 @@ namespace shoal::concurrent {
 
 // Network: a classifier of images whose layers are wired as a DAG [Hadidi 2021, 5.2].
 //
-// The source is a 3 x 3 convolution and a norm. An inner vertex is the sum of its inputs, ReLU, a
-// 3 x 3 convolution, separable or plain, and a norm. The sink is the sum of its inputs, ReLU, the
-// mean over the image and a fully connected layer. The thesis weighs each input of a sum by a
-// number that is learned; here the norm of each vertex has such a number for each channel.
+// The source is a 3 x 3 convolution and a norm. An inner vertex is the sum of its inputs, ReLU, a 3
+// x 3 convolution, separable or plain, and a norm. The sink is the sum of its inputs, ReLU, the
+// mean over the image and a fully connected layer. The thesis learns a weight per input of a sum;
+// here each vertex's norm has one per channel.
 //
-// Stages without barriers: any vertex may, by itself, halve the rows and columns and double the
-// channels. Its level is the number of times that this was done on the way to it,
+// Stages without barriers: any vertex may halve the rows and columns and double the channels. Its
+// level counts these on the way to it,
 //
 //   level(v) = max over predecessors of level + (1 if v is staged), 0 at the source,
 //
-// and its channels are round(width 2^level). An input of a lower level than the highest of a sum
-// passes a scaling block: max-pools down to the smaller image, and a 1 x 1 convolution up to the
-// larger number of channels. No vertex waits for all others, however many levels there are.
+// and its channels are round(width 2^level). Inputs of a sum with a lower level than the highest
+// pass a scaling block: max-pools down to the smaller image, and a 1 x 1 convolution up to more
+// channels. No vertex waits for all others.
 //
 // MACs grow with the width. It is chosen on a grid of 1/8 so that the MACs are nearest to the
 // budget.
@@ -72,8 +72,8 @@ struct Network {
   int64_t macs = 0;  // for one image
 };
 
-// kInvalidArgument for options out of range, and where no width is within the tolerance, as for a
-// budget that the narrowest network exceeds, or where most vertices have fewer than 20 channels.
+// kInvalidArgument for options out of range, if no width is within the tolerance, or if most
+// vertices would have fewer than 20 channels.
 Result<Network> make_network(const Dag& dag, const NetworkOptions& options);
 
 // The costs of its vertices.
@@ -108,12 +108,12 @@ struct Candidate {
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-// Candidate `number` of a space, with its estimate. The same on every machine. Fails where no
+// Candidate `number` of a space, with its estimate. The same on every machine. Fails if no
 // width gives the budget. REQUIRES: check(space) is OK.
 Result<Candidate> draw(const Space& space, uint64_t number);
 
-// The control of the thesis: the median of n networks of the same work that are wired at
-// random in stages (WattsStrogatz), one for each level of the space, with barriers between them.
+// The thesis' control: the median of n networks of the same work, randomly wired in stages
+// (WattsStrogatz), one per level of the space, with barriers in between.
 Result<double> staged_control_seconds(const Space& space, size_t count);
 
 // Its network. Fails as make_network does.

@@ -1,4 +1,4 @@
-// Directed acyclic graphs: see dag.h.
+// Generators of directed acyclic graphs.
 #include "shoal/shrink/search/dag.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Dag: a directed acyclic graph with one source and one sink, the shape of a concurrent network
-// before it has layers. A value.
+// Dag: a directed acyclic graph with one source and one sink, the wiring of a concurrent network. A
+// value.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,8 @@
 
 namespace shoal::concurrent {
 
-// Vertex 0 is the source, the last one the sink, and those between are inner vertices. Every edge
-// leads to a larger number, so the numbers are a topological order. Every inner vertex has a
-// predecessor and a successor.
+// Vertex 0 is the source, the last one the sink, the others are inner vertices, each with a
+// predecessor and a successor. Edges lead to larger numbers, which are a topological order.
 struct Dag {
   std::vector<std::vector<size_t>> predecessors, successors;  // by vertex, in ascending order
 
@@ -28,10 +27,10 @@ struct Dag {
 // An edge of an undirected graph whose vertices count from 0.
 using Edge = std::pair<size_t, size_t>;
 
-// Directs every edge from the smaller to the larger number. The source feeds all vertices without a
-// predecessor, and all without a successor feed the sink [Hadidi 2021, 5.2]. Inner vertex i + 1 is
-// vertex i of the edges. REQUIRES: count > 0; the ends of an edge are different and below `count`;
-// no edge occurs twice.
+// Directs every edge to the larger number. The source feeds all vertices without a predecessor, and
+// all without a successor feed the sink [Hadidi 2021, 5.2]. Inner vertex i + 1 is vertex i of the
+// edges. REQUIRES: count > 0; the ends of an edge are different and below `count`; no edge occurs
+// twice.
 Dag make_dag(size_t count, const std::vector<Edge>& edges);
 
 // The largest sum of weights along a path. Weights are by vertex.
@@ -59,8 +58,8 @@ struct WattsStrogatz {
 };
 
 // The thesis' DP. Vertices stand on a ring, d(i, j) = min(|i - j|, N - |i - j|), and a pair has an
-// edge with probability alpha p^(beta d). There are no stages, so no vertex waits for all others.
-// An alpha near 1 joins all neighbours on the ring to one long chain.
+// edge with probability alpha p^(beta d). No stages, so no barriers. An alpha near 1 makes one long
+// chain of ring neighbours.
 struct DistanceProbability {
   double alpha = 0.2;
   double probability = 0.9;
@@ -74,10 +73,9 @@ inline constexpr size_t kMostVertices = 4096;
 // A DAG of `vertices` inner vertices. kInvalidArgument for parameters out of range.
 Result<Dag> generate(const Generator& generator, size_t vertices, uint64_t seed);
 
-// The control of the thesis: n inner vertices in consecutive stages, each drawn by
-// the generator. Between two stages stands a barrier, one of the vertices, which waits for all that
-// the stage before gives. kInvalidArgument as above, and where a stage would have fewer than two
-// vertices.
+// The thesis' control: n inner vertices in consecutive stages drawn by the generator, with a vertex
+// between two stages as a barrier that waits for the whole stage. kInvalidArgument as above, and if
+// a stage would have fewer than two vertices.
 Result<Dag> generate_staged(const Generator& generator, size_t vertices, size_t stages,
                             uint64_t seed);
 

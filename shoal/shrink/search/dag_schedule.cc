@@ -1,4 +1,4 @@
-// List scheduling with communication: see schedule.h.
+// List scheduling with communication, partitions and their scores.
 #include "shoal/shrink/search/dag_schedule.h"
 
 #include <algorithm>
@@ -21,7 +21,6 @@ double sending_seconds(const Workload& work, const Units& units, size_t v) {
   return units.latency_seconds + work.bytes[v] / units.bytes_per_second;
 }
 
-// A schedule that grows by one vertex at a time.
 class Growing {
  public:
   Growing(const Workload& work, const Units& units)
@@ -154,7 +153,6 @@ double inner_work(const Workload& work) {
   return std::accumulate(work.macs.begin() + 1, work.macs.end() - 1, 0.0);
 }
 
-// A partition under change.
 class Cut {
  public:
   Cut(const Workload& work, size_t units, double most, Partition begin)

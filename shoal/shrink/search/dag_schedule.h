@@ -56,27 +56,26 @@ struct Schedule {
 // REQUIRES: units.count > 0, speeds > 0, and costs that are finite and not negative.
 Schedule make_schedule(const Workload& work, const Units& units);
 
-// The schedule in which inner vertices are computed in this order, which is a topological one, each
-// on its given unit and as early as possible. `unit_of` is by vertex; source and sink are ignored.
+// The schedule that computes inner vertices in this topological order, each on its given unit as
+// early as possible. `unit_of` is by vertex; source and sink are ignored.
 Schedule carry_out(const Workload& work, const Units& units, const std::vector<size_t>& order,
                    const std::vector<size_t>& unit_of);
 
-// Partition: a unit for each vertex, with little data to send and balanced work. It serves the
-// concurrency score [Hadidi 2021, 5.2], which is about the DAG, not about a schedule: a
-// schedule cuts edges wherever no time is lost, and leaves a chain on one unit.
+// Partition: a unit for each vertex, with little traffic and balanced work, for the concurrency
+// score [Hadidi 2021, 5.2]. The score is about the DAG, not a schedule, which cuts edges wherever
+// no time is lost.
 //
-// Lambda, the bytes that travel, is minimised under a cap on the work of a unit by the method of
-// Fiduccia and Mattheyses. A pass moves each inner vertex once, always the one whose move to some
-// unit under the cap gains most or costs least, and then goes back to the best of the partitions on
-// the way. Passes are repeated while they gain. It begins with equal shares of consecutive
-// vertices, by number and in depth-first order, and keeps the better result.
+// Minimises Lambda, the bytes that travel, under a cap on a unit's work, by Fiduccia and
+// Mattheyses. A pass moves each inner vertex once, always by the best move under the cap, then
+// returns to the best partition on the way. Passes repeat while they gain. Starts from equal shares
+// of consecutive vertices, by number and in depth-first order, and keeps the better result.
 
 // The unit of each vertex. That of the source is ignored, as it is on every unit; the sink is on
 // the unit after all others.
 using Partition = std::vector<size_t>;
 
-// The most work that a unit gets: `balance` times the mean, or the largest vertex more than the
-// mean where that is more, as no method can promise less.
+// The cap on a unit's work: `balance` times the mean, or the mean plus the largest vertex if that
+// is more, as no method can promise less.
 double most_work(const Workload& work, size_t units, double balance);
 
 // REQUIRES: units > 0, balance >= 1.
@@ -94,14 +93,13 @@ double cut_bytes(const Workload& work, const Partition& partition);
 //   Lambda' = Lambda / (n min L)
 //   CS      = (delta^a Lambda'^b eta^c)^(1/3), a = c = 1, b = 1.5                         (Eq 5.4)
 //
-// All are better when lower. The thesis counts the vertices of a path; for equal work that is the
-// same as eta here. The source is on every unit and no part of a sum. The sink has no work here,
-// but is on a unit of its own, so Lambda > 0: without it, a chain on one unit would have the score
-// zero.
+// Lower is better. The thesis counts the vertices of a path; for equal work that is the same as eta
+// here. The source is on every unit and in no sum. The sink has no work here, but a unit of its
+// own, so Lambda > 0: otherwise a chain on one unit would score zero.
 //
-// As in the thesis, the score of a DAG is the best over partitions with several caps on delta. They
-// are near 1, since Lambda' counts more than delta and eta: free to stay on one unit, a chain would
-// have a better score than chains beside each other with a few edges between them.
+// As in the thesis, the score of a DAG is the best over partitions with several caps on delta, all
+// near 1: Lambda' counts more than delta and eta, and a chain on one unit would beat parallel
+// chains with a few edges between them.
 
 struct Score {
   double eta = 0;           // n / vertices to n, for equal work

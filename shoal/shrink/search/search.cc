@@ -1,4 +1,4 @@
-// Architecture search: see search.h.
+// Architecture search: draw, simulate, train, choose.
 #include "shoal/shrink/search/search.h"
 
 #include <algorithm>

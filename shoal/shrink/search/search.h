@@ -8,10 +8,9 @@
 //   SHOAL_ASSIGN(const search::SearchResult result, search::search(*device, data, options));
 //   std::printf("%s: %.2f %%\n", result.found[0].name.c_str(), result.test_top1);
 //
-// Cheap steps come first: all candidates are estimated, some simulated, few learn. Each network
-// that has learned is written at once, as NAME.onnx in the folder, with its figures in the file. A
-// search that is started again with the same options takes these and goes on. Held-out examples
-// choose; test examples evaluate the one that was chosen.
+// Cheap steps come first: all candidates are estimated, some simulated, few trained. Each trained
+// network is written at once, as NAME.onnx with its figures, and a search with the same options
+// resumes from these. Held-out examples choose; test examples evaluate the chosen one.
 #pragma once
 
 #include <atomic>
@@ -42,8 +41,7 @@ struct SearchOptions {
   // The networks that are estimated, simulated, and learn.
   size_t drawn = 200, simulated = 40, trained = 8;
   double minutes = 0;  // no network begins to learn after this time; 0: no limit
-  // How networks learn: epochs, batch, seed, rate, augmentation. Model, teacher, files, patience
-  // and frozen weights in it are not read.
+  // The training recipe. Model, teacher, files, patience and frozen weights are not read.
   fit::TrainingOptions recipe = {};
   std::filesystem::path out = {};  // a folder for the networks
 };
@@ -81,8 +79,8 @@ struct SearchCallbacks {
   const std::atomic<bool>* cancel = nullptr;             // as in fit::TrainingCallbacks
 };
 
-// See the head of this file. Blocks until the search is over. Fails as check(options), the data and
-// the device do, and with kCancelled if the callbacks say so: networks that have learned stay.
+// Blocks until the search is over. Fails as check(options), the data and the device do; kCancelled
+// if the callbacks say so. Trained networks stay.
 Result<SearchResult> search(Device& device, const fit::JudgedData& data,
                             const SearchOptions& options, const SearchCallbacks& callbacks = {});
 

@@ -1,6 +1,6 @@
-// Batches by number. Order and augmentation draw from streams that are named by seed, purpose,
-// epoch and example. So a batch is computed from its number alone, on any thread and in any order,
-// and the only shared state is a cache of the epoch's order and the list of skipped examples.
+// Batches by number. Order and augmentation draw from streams named by seed, purpose, epoch and
+// example, so a batch can be computed on any thread in any order. The only shared state is a cache
+// of the epoch's order and the list of skipped examples.
 #include "shoal/train/data/batches.h"
 
 #include <algorithm>
@@ -13,10 +13,9 @@
 namespace shoal {
 namespace {
 
-// Augmentation as a function of an image and a random stream. Crop keeps the aspect ratio: one
-// scale s, uniform in [crop, 1), for both sides, and a window uniform among those that fit. Shift
-// is uniform in [-shift, shift] per axis. A flip has probability 1/2. Noise is normal, per element,
-// and clamped.
+// Augmentation. Crop keeps the aspect ratio: one scale s, uniform in [crop, 1), and a window
+// uniform among those that fit. Shift is uniform in [-shift, shift] per axis. A flip has
+// probability 1/2. Noise is normal, per element, and clamped.
 //
 // Images stay u8 between the steps, as photographs are.
 
@@ -105,9 +104,8 @@ Status put(const Tensor& image, size_t index, size_t batch, Tensor& all) {
   return {};
 }
 
-// Threads that make batches ahead. Workers take numbers in order under the lock and make batches
-// without it; `made_` puts them back in order. At most `ahead` batches are begun and not taken,
-// which bounds memory, and a worker's speed changes nothing but time.
+// Workers take numbers in order under the lock and make batches without it; `made_` puts them back
+// in order. At most `ahead` batches are begun and not taken, which bounds memory.
 
 // Tensors throw std::bad_alloc, and what leaves a thread ends the process.
 Result<Batch> make(const Batches& batches, uint64_t epoch, size_t index) try {

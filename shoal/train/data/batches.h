@@ -1,6 +1,5 @@
-// Batches of examples, to learn from or to be measured on. A batch is a function of the seed and of
-// its place: no thread and no batch before it changes what is in it, so that training can go on
-// where it was interrupted.
+// Batches of examples for training and evaluation. A batch is a function of the seed and of its
+// index, so that training can be resumed anywhere.
 #pragma once
 
 #include <condition_variable>
@@ -22,30 +21,29 @@
 
 namespace shoal {
 
-// u8 [h, w, c] to u8 [h, w, c]: nothing but a function of the arguments. Never fails. The result
-// may share memory with `image`. REQUIRES: an image of at least one pixel; without any change,
-// which is the default, any tensor will do.
+// Augments u8 [h, w, c]; a pure function of its arguments. The result may share memory with
+// `image`. REQUIRES: an image of at least one pixel, unless `options` changes nothing.
 Tensor augment(const Tensor& image, const Augment& options, RandomStream random);
 
 struct Batch {
   Tensor images;                 // [batch, ...]
   Tensor labels;                 // i64 [batch]
-  std::vector<size_t> examples;  // which they are, in the data set
-  size_t fresh = 0;  // how many, from the first on, are no repetition that fills the batch up
+  std::vector<size_t> examples;  // their indices in the data set
+  size_t fresh = 0;              // the first n; the others repeat examples to fill the batch
 };
 
 struct BatchOptions {
   size_t batch = 64;
   uint64_t seed = 1;
-  bool shuffle = false;  // another order every epoch; what does not fill a batch is left out
+  bool shuffle = false;  // another order every epoch; an incomplete last batch is dropped
   Augment augment = {};
   int64_t classes = 0;  // labels are below; 0: any label is taken
-  // An example that cannot be read, or has a label that is no class: the next one of the epoch
-  // takes its place, or the batch is refused.
+  // Whether an example that cannot be read, or whose label is no class, fails its batch or is
+  // replaced by the next of the epoch.
   Damaged damaged = Damaged::kRefuse;
-  // The examples of step number n, counted over all epochs, in place of `batch` of them in order:
-  // batches differ in size, and may be empty. Called by any threads at once. Null: as above.
-  // REQUIRES: `damaged` is kRefuse.
+  // The examples of step n, counted over all epochs; replaces `batch`. Batches may then differ in
+  // size and be empty. Null: batches in order. Safe for concurrent use. REQUIRES: `damaged` is
+  // kRefuse.
   std::function<std::vector<size_t>(uint64_t step)> choose = {};
 };
 
@@ -60,10 +58,10 @@ class Batches {
 
   size_t per_epoch() const;
 
-  // Any threads at once.
+  // Safe for concurrent use by multiple threads.
   Result<Batch> at(uint64_t epoch, size_t index) const;
 
-  // The examples that could not be read so far and were passed over, by file and byte.
+  // The unreadable examples that were passed over so far, by file and byte.
   std::vector<std::string> skipped() const;
 
  private:
@@ -92,15 +90,14 @@ Tensor micro_batch(const Tensor& batch, int64_t number, int64_t count);
 
 class Prefetch {
  public:
-  // From batch `index` of `epoch` on, epoch after epoch; at most `ahead` of them wait to be taken.
-  // REQUIRES: an epoch has a batch; the batches outlive this.
+  // Starts with batch `index` of `epoch`; at most `ahead` batches wait. REQUIRES: an epoch has a
+  // batch; the batches outlive this.
   Prefetch(const Batches& batches, uint64_t epoch, size_t index, int threads, size_t ahead);
   ~Prefetch();
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
 
-  // The next batch in order, whichever thread made it. Blocks until it is made. One caller at a
-  // time.
+  // Blocks until the next batch in order is ready. One caller at a time.
   Result<Batch> next();
 
  private:
@@ -110,7 +107,7 @@ class Prefetch {
   const size_t ahead_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t begun_, taken_;  // how many batches since the first of epoch 0
+  uint64_t begun_, taken_;  // batches since the first of epoch 0
   bool stop_ = false;
   std::map<uint64_t, Result<Batch>> made_;
   std::vector<std::thread> threads_;

@@ -1,4 +1,4 @@
-// One function per format of data sets; open_dataset chooses.
+// One function per data set format; open_dataset() chooses.
 #pragma once
 
 #include "shoal/train/data/dataset.h"

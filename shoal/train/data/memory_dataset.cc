@@ -22,7 +22,7 @@ Status corrupt(const fs::path& path, std::string message) {
 }
 
 // How much a file of `packed` bytes may unpack to. Labelled images shrink to a half or a tenth, and
-// a hostile file of zeros to a thousandth.
+// an untrusted file of zeros to a thousandth.
 size_t most_unpacked(uintmax_t packed) {
   constexpr uintmax_t kAnyway = uintmax_t{64} << 20, kTimes = 100;
   const auto most = static_cast<uintmax_t>(kLimits.max_tensor_bytes);
@@ -96,7 +96,6 @@ std::vector<std::string> names_of(Split split, const std::vector<std::string>& t
   return names;
 }
 
-// The place of the records of a file, for messages.
 struct Records {
   fs::path file;
   size_t first_byte = 0;
@@ -104,7 +103,6 @@ struct Records {
   size_t count = 0;
 };
 
-// Images of one size and their labels.
 struct Images {
   Shape shape;  // [h, w, c]
   bool planes;  // one channel after the other

@@ -1,7 +1,6 @@
-// The format: eight bytes with the length of the header, the header as JSON, elements in the order
-// of their offsets. The reader takes the format at its strictest: elements follow each other
-// without a gap, from the end of the header to the end of the file, so that every byte has one
-// meaning.
+// The format: eight bytes with the length of the header, the JSON header, elements in the order of
+// their offsets. The reader is strict: elements follow each other without a gap from the header to
+// the end of the file, so every byte has one meaning.
 //
 // The checksum is of the header, with zeros in its own place, and of each tensor. It finds damage,
 // not forgery.

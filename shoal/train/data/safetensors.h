@@ -1,5 +1,4 @@
-// Named tensors in a file, in the format of Hugging Face's safetensors: the length of a header, the
-// header in JSON, the elements one after the other.
+// Named tensors in Hugging Face's safetensors format: header length, JSON header, elements.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +13,15 @@
 
 namespace shoal {
 
-// The contents of such a file. Tensors that were read own their elements.
+// The contents of a file. Tensors that were read own their elements.
 struct TensorFile {
   std::map<std::string, Tensor> tensors;        // by name
-  std::map<std::string, std::string> metadata;  // what else is worth knowing
-  bool checked = false;                         // when read: there was a checksum, and it was right
+  std::map<std::string, std::string> metadata;  // free text
+  bool checked = false;                         // when read: a checksum was there and correct
 };
 
-// Replaces the file as a whole or, if it cannot be written, leaves the old one as it was. Adds a
-// checksum of everything to the metadata, which other readers ignore. REQUIRES: all tensors are
-// defined.
+// Replaces the file atomically. Adds a checksum to the metadata, which other readers ignore.
+// REQUIRES: all tensors are defined.
 Status write_safetensors(const std::filesystem::path& path, const TensorFile& file);
 
 // Reads a file. Fails with kNotFound if there is none, and with kCorrupt if sizes, gaps, overlaps,

@@ -1,4 +1,4 @@
-// Options of a federated run, and what becomes of its rounds.
+// Options of a federated run, and the reports of its rounds.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@
 
 namespace shoal::federated {
 
-// A mean of what clients learned; the server sees no single client's part. The server of a
-// round calls it; secure_sum does the work (cluster/federated/secure_mean.h).
+// A mean of client reports of which the server sees no single one. The server of a round calls it;
+// secure_sum does the work (cluster/federated/secure_mean.h).
 
-// What a client has at the end of a round.
+// A client's weights at the end of a round.
 struct ClientReport {
   Weights weights = {};
   int64_t examples = 0;
@@ -33,59 +33,57 @@ struct ClientReport {
 
 // The cost of hiding reports from the server.
 struct SecretCost {
-  double bytes = 0;           // to and from the client that had most, without the network itself
-  double plain_bytes = 0;     // of a report without it
-  double client_seconds = 0;  // of a processor, in the mean
+  double bytes = 0;        // of the client that sent and received most, without the network itself
+  double plain_bytes = 0;  // of a report without it
+  double client_seconds = 0;  // processor time of a client, on average
   double server_seconds = 0;
 };
 
 struct SecretMean {
   Weights weights = {};
   size_t clients = 0;  // in it
-  size_t clamped = 0;  // elements of theirs that were beyond the range of the sum
+  size_t clamped = 0;  // elements beyond the range of the sum
   SecretCost cost = {};
 };
 
-// The mean, by examples, of the reports of a round's clients that went from `from`. Nothing in the
-// place of a client: it dropped out when it was to send its report. kUnavailable where too few are
-// left for a sum that hides each of them.
+// The mean, by examples, of the reports of clients that started from `from`. nullopt for a client
+// that dropped out before it sent its report. kUnavailable if too few are left to hide each of
+// them.
 using MergeSecretly = std::function<Result<SecretMean>(
     uint64_t round, const Weights& from, std::span<const std::optional<ClientReport>> reports)>;
 
 struct Options {
-  // Of the network, the data and the local optimiser; `epochs` are those of a client in a round.
-  // The rate's schedule goes by rounds.
+  // Network, data and local optimizer; `epochs` are those of a client in a round. The rate's
+  // schedule counts rounds.
   fit::TrainingOptions fit = {};
   Strategy strategy = {};
-  Population population = {};  // its number of clients and seed are those of the shards, too
+  Population population = {};  // its number of clients and seed also apply to the shards
   ShardOptions shards = {};
   int64_t rounds = 100;
   size_t per_round = 10;       // clients that are invited
-  int64_t local_steps = 0;     // of a client, in place of epochs; 0: epochs
+  int64_t local_steps = 0;     // of a client, instead of epochs; 0: epochs
   int64_t evaluate_every = 1;  // rounds; the last one is evaluated in any case
-  double target_top1 = 0;      // in percent: a round that reaches it is the last; 0: none
-  int threads = 1;             // clients that learn at once; no influence on the result
-  // How clients send what they learned (local_trainer.h). kF32: their weights, as they are.
+  double target_top1 = 0;      // in percent: training ends once reached; 0: none
+  int threads = 1;             // clients that train at once; no influence on the result
+  // How clients send what they learned (local_trainer.h). kF32: plain weights.
   learn::CodecKind codec = learn::CodecKind::kF32;
-  // Merges what clients learned unseen. Null: the server sees what each of them sends.
+  // Merges reports without showing them. Null: the server sees each report.
   MergeSecretly merge_secretly = {};
 };
 
-// kInvalidArgument for options without a meaning; kUnsupported for what clients cannot do: a
+// kInvalidArgument for options that make no sense; kUnsupported for what clients cannot do: a
 // teacher, patience, resuming.
 Status check(const Options& options);
-// kUnsupported for what a sum that hides its parts cannot do: strategies that compare clients, and
-// codecs.
+// kUnsupported for what a secure sum cannot do: strategies that compare clients, and codecs.
 Status check_secret(const Strategy& strategy, learn::CodecKind codec, size_t per_round);
 
-// What became of a round.
 struct RoundReport {
   int64_t round = 0;  // from 1
   size_t invited = 0;
   size_t reported = 0;    // whose work was merged
-  size_t stragglers = 0;  // that had not done all by the deadline, whether their work was taken
+  size_t stragglers = 0;  // had not finished by the deadline, whether their work was taken or not
   size_t left = 0;        // that never reported
-  size_t failed = 0;      // whose loss or weights were no numbers
+  size_t failed = 0;      // with a loss or weights that are NaN or infinite
   size_t clamped = 0;     // elements, as in SecretMean
   double loss = 0;        // mean of those that reported
   double seconds = 0;     // until the last one reported, or the deadline; virtual in a simulation
@@ -99,8 +97,8 @@ struct Figures {
   int64_t rounds = 0;  // done
   size_t invited = 0, reported = 0, stragglers = 0, left = 0, failed = 0, clamped = 0;
   double bytes = 0;
-  learn::CodecKind codec = learn::CodecKind::kF32;  // by which they sent it: local_trainer.h
-  double report_bytes = 0;                          // of what one client sends in a round
+  learn::CodecKind codec = learn::CodecKind::kF32;  // of client reports: local_trainer.h
+  double report_bytes = 0;                          // of one client in a round
   double seconds = 0;                               // of the rounds, as in RoundReport
   double loss = 0;                                  // of the last round
   double best_top1 = 0;                             // of the rounds that were evaluated
@@ -111,24 +109,23 @@ struct Figures {
   std::vector<RoundReport> history = {};
 };
 
-// The bytes of weights as they are.
+// The bytes of the weights, uncompressed.
 double bytes_of(const Weights& weights);
 
-// Course: the server's state between the rounds of a federated run: the network, its evaluation,
-// the rate of the round, and the figures. It is the same for simulated clients and for workers of a
-// cluster.
+// Course: the server's state between rounds: network, evaluation, rate and figures. The same for
+// simulated clients and for workers of a cluster.
 
 // Not thread-safe.
 class Course {
  public:
-  // Where the run begins.
+  // The initial state.
   struct Start {
     const Weights& weights;
-    const std::vector<std::string>& learned;  // the weights that an outer optimiser steps
+    const std::vector<std::string>& learned;  // the weights that an outer optimizer steps
   };
 
-  // `held_out` may be null: nothing is evaluated. Fails as the network does. REQUIRES:
-  // check(options) is OK, and options and device outlive this.
+  // `held_out` may be null: nothing is evaluated then. Fails as the network does. REQUIRES:
+  // check(options) is OK, and options and device outlive the result.
   static Result<Course> create(Device& device, const fit::NetworkForBatch& network,
                                std::shared_ptr<const Dataset> held_out, const Options& options,
                                const Start& start);
@@ -138,13 +135,13 @@ class Course {
   double rate_factor() const { return factor_at(schedule_, figures_.rounds); }
   Merger begin_round() const { return server_.begin_round(); }
 
-  // Takes what clients of the round have learned: all that was added, or a mean of it.
+  // Takes the merged weights of a round.
   Status merge(const Merger& merger) { return server_.end_round(merger); }
-  // The same of reports that nobody may see. Without enough of them nothing changes.
+  // The same without seeing single reports. Nothing changes if there are too few.
   Status merge_secretly(std::span<const std::optional<ClientReport>> reports, RoundReport& report);
   Status merge(SecretMean mean, RoundReport& report);
 
-  // Evaluates where that is due, and counts the round.
+  // Evaluates if that is due, and counts the round.
   Status finish(RoundReport& report);
   bool is_over() const;
   const Figures& figures() const { return figures_; }

@@ -7,7 +7,6 @@
 namespace shoal::federated {
 namespace {
 
-// a - b
 Tensor difference(const Tensor& a, const Tensor& b) {
   Tensor result = a.clone();
   const auto to = result.data<float>();
@@ -124,7 +123,6 @@ Result<learn::StepCodec> ClientCodecs::codec_of(int64_t round, uint64_t client) 
   return codec;
 }
 
-// Of codecs that carry nothing there is nothing to keep.
 void ClientCodecs::keep(int64_t round, uint64_t client, const learn::StepCodec& codec) {
   if (codec.gradients().carried_norm() == 0) return;
   const std::lock_guard lock(shared_->mutex);

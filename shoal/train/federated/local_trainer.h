@@ -1,5 +1,5 @@
-// LocalTrainer: what a client does in a round. It takes the server's weights, steps on its own
-// examples, and has other weights at the end.
+// LocalTrainer: a client's work in a round: training steps on its own examples from the server's
+// weights.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ struct LocalSteps {
   uint64_t seed = 1;
 };
 
-// Batches of an epoch. Examples that do not fill a batch are in other epochs; one batch there is
-// always, filled up with repetitions.
+// At least 1; examples that do not fill a batch come in other epochs, and a single batch is filled
+// with repetitions.
 size_t batches_per_epoch(size_t examples, size_t batch);
 
-// One client after another may use it; it remembers nothing of the last. Not thread-safe.
+// Keeps no state between clients. Not thread-safe.
 class LocalTrainer {
  public:
   // `network` is for one batch. Fails as Trainer does. REQUIRES: `device` outlives it, and the
@@ -41,19 +41,18 @@ class LocalTrainer {
   static Result<LocalTrainer> create(Device& device, const Graph& network,
                                      const train::TrainerOptions& options);
 
-  // Returns the mean loss of the steps. Step i learns from batch i of `batches`, epoch after epoch.
-  // Fails as the data, the device and Trainer::step() do: kInvalidArgument where a loss is no
-  // number.
+  // Returns the mean loss of the steps. Step i takes batch i of `batches`, epoch after epoch. Fails
+  // as the data, the device and Trainer::step() do: kInvalidArgument if a loss is NaN.
   Result<double> run(const Weights& from, const Batches& batches, const LocalSteps& local_steps);
 
-  // The same step by step. `from` shares its tensors, which are not written.
+  // The same step by step. Shares the tensors of `from`, which are not written.
   Status begin(Weights from, const LocalSteps& steps);
   // REQUIRES: steps() < how.steps.
   Status step(const Batches& batches);
   int64_t steps() const { return steps_; }  // done since begin()
   double mean_loss() const { return steps_ > 0 ? losses_ / static_cast<double>(steps_) : 0; }
 
-  // Those after the last run, which the next one changes.
+  // The current weights. Valid until the next step.
   Weights weights() const { return trainer_.learned(); }
   const std::vector<std::string>& parameters() const { return trainer_.parameters(); }
   int64_t planned_bytes() const { return trainer_.memory().planned; }  // of a step
@@ -64,7 +63,7 @@ class LocalTrainer {
   void add_proximal();
 
   train::Trainer trainer_;
-  // What the state of a new trainer has besides weights: the place in Dropout's random stream.
+  // State besides weights: the position in Dropout's random stream.
   std::vector<std::string> counters_;
   // Of this run.
   Weights from_;
@@ -73,42 +72,41 @@ class LocalTrainer {
   double losses_ = 0;
 };
 
-// ClientCodecs: what clients send by a codec of few bytes (learn/codec), in place of f32 weights.
+// ClientCodecs: encodes client updates in few bytes, instead of f32 weights.
 //
 // The server's weights w go to client k as they are. It ends with v_k and sends
 //
 //   message = encode(w - v_k + e_k)        e_k = what the server lacks of it, kept by the client
 //
-// as a worker of a cluster sends its gradient; the server goes on from w - decode(message).
-// Statistics of norms travel as f32.
+// The server goes on from w - decode(message). Statistics of norms travel as f32.
 //
-// Error feedback needs a client that reports in every few rounds. One of a thousand is asked once
-// in a hundred: e_k is hardly ever sent, and when it is, it belongs to weights of long ago. So one
-// bit is that of DRIVE here, which remembers nothing and whose losses average out over the clients
-// of a round (train/distributed/codec/drive_codec.cc), and the codecs that need feedback forget an
-// error that is older than kMostAge rounds.
+// Error feedback needs a client that reports every few rounds. One of a thousand is asked once in a
+// hundred rounds, and its e_k belongs to old weights by then. So one bit is DRIVE here, which keeps
+// no state and whose errors average out over the clients of a round
+// (train/distributed/codec/drive_codec.cc), and codecs with feedback drop an error that is older
+// than kMostAge rounds.
 
-// Of all clients: where the codec carries errors, those of the last rounds are kept, which is as
-// much memory as the weights of their clients. Thread-safe, but for one client at a time.
+// For all clients. Errors of the last rounds are kept, which takes as much memory as the weights of
+// their clients. Thread-safe, but for one client at a time.
 class ClientCodecs {
  public:
   static constexpr int64_t kMostAge = 10;
 
-  // `learned` names the weights that are encoded; the rest are statistics. Fails as StepCodec.
+  // `learned` names the weights to encode; the rest are statistics. Fails as StepCodec.
   static Result<ClientCodecs> create(const learn::CodecOptions& options, const Weights& weights,
                                      const std::vector<std::string>& learned);
 
-  // What the server has of a client that went from `from` to `to` in a round. kInvalidArgument, and
-  // the client carries on what it carried, where an element is no number.
+  // The server's view of a client that went from `from` to `to` in a round. kInvalidArgument, and
+  // the client's error is unchanged, if an element is NaN or infinite.
   Result<Weights> send(int64_t round, uint64_t client, const Weights& from, const Weights& to);
 
   learn::CodecKind kind() const { return options_.kind; }
   size_t bytes() const { return bytes_; }  // of a message
-  size_t clients() const;                  // that carry something along
+  size_t clients() const;                  // with a carried error
 
  private:
   struct Carried {
-    int64_t round = 0;  // in which the client reported
+    int64_t round = 0;  // of the client's last report
     std::map<std::string, Tensor> state;
   };
   struct Shared {

@@ -26,9 +26,8 @@ Result<std::vector<int64_t>> labels_of(const Dataset& data) {
 
 }  // namespace
 
-// Merges what clients learned in the order of the plan, whichever is ready first. Clients before
-// which another is missing wait as copies; all of them do where they are merged unseen. Called by
-// several threads.
+// Merges client results in the order of the plan. Results that come too early wait as copies; all
+// do if the merge is secret. Called by several threads.
 class Simulation::Delivery {
  public:
   // `seats`: of clients whose reports are kept; 0: they are merged as they come.

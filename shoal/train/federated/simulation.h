@@ -1,10 +1,9 @@
 // Simulation: federated learning by simulated clients, round after round.
 //
-// A round invites clients, asks each for its local steps, leaves out who does not report, merges
-// the rest and evaluates. Who comes how far by the deadline is decided in virtual time
-// (population.h); the local steps are real. Several clients may learn at once: what they learn is
-// merged in an order that the round's plan decides, so that the result is a function of network,
-// data and options, bit by bit.
+// A round invites clients, runs their local steps, drops those that do not report, merges the rest
+// and evaluates. Virtual time decides how far each comes by the deadline (population.h); local
+// steps are real. Several clients may train at once; the merge order is fixed by the round's plan,
+// so the result is a function of network, data and options, bit by bit.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +29,7 @@ namespace shoal::federated {
 class Simulation {
  public:
   struct Devices {
-    Device& clients;  // of one thread: clients learn on as many threads as the options say
+    Device& clients;  // of one thread: clients train on as many threads as the options say
     Device& server;   // evaluates
   };
 
@@ -58,10 +57,9 @@ class Simulation {
 
   static constexpr size_t kMostThreads = 1024;
 
-  // A client that reports.
   struct Task {
     uint64_t client = 0;
-    size_t seat = 0;  // among those that are invited
+    size_t seat = 0;  // index among the invited
     int64_t steps = 0;
     size_t examples = 0;
   };
@@ -82,7 +80,7 @@ class Simulation {
   BatchOptions batches_;
   std::unique_ptr<Shards> shards_;
   std::optional<Course> course_;
-  std::optional<ClientCodecs> codecs_;  // nothing: weights travel as they are
+  std::optional<ClientCodecs> codecs_;  // nullopt: plain weights
   double training_seconds_ = 0, bookkeeping_seconds_ = 0;
 };
 
@@ -96,8 +94,8 @@ struct Outcome {
   Weights weights;
 };
 
-// Opens model and data of options.fit, runs all rounds, and writes options.fit.out, if there is
-// one, unless it was cancelled. Blocks until then. Fails as Simulation and the files do.
+// Opens model and data of options.fit, runs all rounds, and writes options.fit.out, if set, unless
+// cancelled. Blocks until then. Fails as Simulation and the files do.
 Result<Outcome> train(Simulation::Devices devices, const Options& options,
                       const Callbacks& callbacks = {});
 

@@ -137,7 +137,7 @@ TEST_F(Simulated, ARoundWithoutAClientEndsAndChangesNothing) {
   }
 }
 
-// A client whose weights are no numbers does not take the network with it.
+// A client whose weights are not finite does not take the network with it.
 TEST_F(Simulated, AClientThatDivergesIsLeftOut) {
   Options how = options("fedavg");
   how.fit.optimizer = {.rate = 1e30f};

@@ -1,17 +1,15 @@
-// Strategy: how the server of a federated round makes one network of those that clients send. A
-// value; nothing here does I/O.
+// Strategy: how the server merges the networks of a round's clients. A value; no I/O.
 //
-// The network w goes to the clients of a round. Client k takes local steps from w on its own n_k
-// examples, with the loss
+// Client k takes local steps from the server's weights w on its own n_k examples, with the loss
 //
 //   F_k(v) + mu/2 |v - w|^2                                      (mu = 0 but for FedProx)
 //
-// and sends what it ends with, v_k. The server merges, coordinate by coordinate, to
+// and sends its final weights v_k. The server merges, coordinate by coordinate, to
 //
 //   m = sum n_k v_k / sum n_k,  or the median of the v_k,  or their mean without the b smallest and
 //       the b largest
 //
-// and goes on from m, or from where an outer optimiser gets with the gradient w - m.
+// and goes on from m, or from an outer optimizer's step with the gradient w - m.
 //
 //   fedavg    mean                            McMahan et al. 2017
 //   fedprox   mean, mu = 1, partial work      Li et al. 2020
@@ -39,35 +37,34 @@ using Weights = std::map<std::string, Tensor>;
 struct Strategy {
   enum class Merge { kMean, kMedian, kTrimmedMean };
   Merge merge = Merge::kMean;
-  double trim = 0.2;  // kTrimmedMean: the share of the clients that is left out at each end
-  // Learns from the merged weights. Nothing: they are taken as they are.
+  double trim = 0.2;  // kTrimmedMean: share of clients dropped at each end
+  // Steps with the merged weights. nullopt: they are taken as they are.
   std::optional<train::OptimizerOptions> outer = {};
   float mu = 0;  // pull of local weights towards those of the server
-  // A client that has not done all of its steps by the deadline sends what it has. Otherwise it is
-  // left out.
+  // Whether a client that is late sends its partial work; otherwise it is dropped.
   bool takes_partial = false;
 };
 
-// The names above, in that order; and the strategy of a name, nothing for another one.
+// The names above, in order, and the strategy of a name; nullopt for any other.
 std::vector<std::string> strategy_names();
 std::optional<Strategy> find_strategy(std::string_view name);
 
-// kInvalidArgument for numbers without a meaning.
+// kInvalidArgument for numbers that make no sense.
 Status check(const Strategy& strategy);
 
-// Merges the weights of the clients of one round. The mean needs memory for one network, the others
-// for all of them. Not thread-safe.
+// Merges the weights of one round's clients. The mean needs memory for one network, the others for
+// all of them. Not thread-safe.
 class Merger {
  public:
-  // `like` has the names and types of what will be added. REQUIRES: check(strategy) is OK.
+  // `like` has the names and types of the weights to add. REQUIRES: check(strategy) is OK.
   Merger(const Strategy& strategy, const Weights& like);
 
-  // Adds a client that learned from `examples` examples. Its tensors may be shared and are not
+  // Adds a client that trained on `examples` examples. Its tensors may be shared and are not
   // written; medians keep them. kInvalidArgument, and nothing changes, for other names or types,
-  // elements that are no numbers, and no examples: clients are not trusted.
+  // NaN or infinite elements, or no examples: clients are untrusted.
   Status add(const Weights& weights, int64_t examples);
 
-  // The same without adding, but for the examples.
+  // The checks of add(), except on the examples.
   Status check_like(const Weights& weights) const;
 
   size_t clients() const { return clients_; }  // added so far
@@ -87,15 +84,15 @@ class Merger {
 // The network between rounds. Not thread-safe.
 class Server {
  public:
-  // `learned` names the weights that an outer optimiser steps; the rest are statistics, which are
+  // `learned` names the weights that an outer optimizer steps; the rest are statistics, which are
   // only merged. Copies the tensors. REQUIRES: check(strategy) is OK.
   Server(const Strategy& strategy, const Weights& weights, const std::vector<std::string>& learned);
 
   const Weights& weights() const { return weights_; }
   Merger begin_round() const { return {strategy_, weights_}; }
-  // Takes what the clients of the round sent. Without a client nothing changes.
+  // Applies a round. Nothing changes without clients.
   Status end_round(const Merger& merger);
-  // The same with what was merged elsewhere. REQUIRES: it has the names and types of weights().
+  // The same with weights merged elsewhere. REQUIRES: names and types of weights().
   Status end_round(Weights merged);
 
  private:

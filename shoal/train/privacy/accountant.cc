@@ -22,7 +22,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNegligible = -30;  // log(A) is never negative: such terms do not change it
 constexpr int kMostTerms = 100'000;  // of a series; orders and rates of use need some hundreds
 
-// log(e^a + e^b)
 double log_add(double a, double b) {
   const double high = std::max(a, b);
   return high == -kInfinity ? high : high + std::log1p(std::exp(std::min(a, b) - high));

@@ -1,16 +1,16 @@
-// The Rényi accountant of DP-SGD: how much steps of the sampled Gaussian mechanism reveal.
+// The Rényi accountant of DP-SGD: the privacy cost of steps of the sampled Gaussian mechanism.
 //
-// A step sees each example with probability q, independently of the others, and adds normal noise
-// of deviation sigma to a sum that one example changes by 1 at most. Mironov, Talwar and Zhang
-// (2019, arXiv 1908.10530): its Rényi divergence of order a is log(A) / (a - 1), where
+// A step sees each example independently with probability q, and adds normal noise of deviation
+// sigma to a sum that one example changes by at most 1. Mironov, Talwar and Zhang (2019, arXiv
+// 1908.10530): its Rényi divergence of order a is log(A) / (a - 1), where
 //
 //   A = E[((1 - q) + q * exp((2 z - 1) / (2 sigma^2)))^a],   z normal of deviation sigma;
 //
-// steps add up. Epsilon follows at each order (Canonne, Kamath and Steinke 2020, proposition 12):
+// and steps add up. Epsilon follows at each order (Canonne, Kamath and Steinke 2020, prop. 12):
 //
 //   epsilon = rdp + log(1 - 1/a) - log(delta * a) / (a - 1),
 //
-// and the smallest of all orders counts. Neighbours differ by the presence of one example.
+// and the smallest over all orders counts. Neighbours differ by the presence of one example.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@
 
 namespace shoal::privacy {
 
-// The divergence of one step at an order. Infinite without noise, zero if no example is seen.
-// REQUIRES: 0 <= sample_rate <= 1, noise >= 0, order > 1.
+// The divergence of one step at an order. Infinite without noise, 0 at rate 0. REQUIRES: 0 <=
+// sample_rate <= 1, noise >= 0, order > 1.
 double rdp_of_step(double sample_rate, double noise, double order);
 
-// The orders that are tried: 1.1 to 10.9 by tenths, 12 to 63, 128, 256, 512.
+// 1.1 to 10.9 by tenths, 12 to 63, 128, 256, 512.
 std::vector<double> default_orders();
 
 struct Epsilon {
@@ -31,8 +31,7 @@ struct Epsilon {
   double order = 0;    // at which it is smallest
 };
 
-// Epsilon of divergences `rdp` at `orders`. REQUIRES: as many of each, and one at least;
-// 0 < delta < 1.
+// Epsilon of divergences `rdp` at `orders`. REQUIRES: equal sizes, at least one; 0 < delta < 1.
 Epsilon epsilon_of(std::span<const double> orders, std::span<const double> rdp, double delta);
 
 // Epsilon of n equal steps. REQUIRES: as above.

@@ -1,4 +1,4 @@
-// PrivacyOptions: how much a single example may influence what is learned.
+// PrivacyOptions: limits how much a single example influences what is learned.
 #pragma once
 
 #include <array>
@@ -12,29 +12,29 @@ namespace shoal::privacy {
 // A secret of 256 bits.
 using Key = std::array<uint8_t, 32>;
 
-// DP-SGD (Abadi et al. 2016). The gradient of each example is shortened to `clip`, and normal noise
-// of deviation noise * clip is added to their sum. A value.
+// DP-SGD (Abadi et al. 2016). The gradient of each example is clipped to `clip`, and normal noise
+// of deviation noise * clip is added to the sum. A value.
 struct PrivacyOptions {
   double noise = 0;  // deviation of the noise, in multiples of `clip`
-  double clip = 0;   // the longest gradient of an example; 0: training is not private
-  double delta = 0;  // of (epsilon, delta); 0: a tenth of one over the number of examples
-  // From which noise and the choice of examples are drawn. Nothing: from the system, another one
-  // each time, as it must be outside of tests.
+  double clip = 0;   // the clipping bound; 0: training is not private
+  double delta = 0;  // of (epsilon, delta); 0: 0.1 / number of examples
+  // The source of noise and of the choice of examples. nullopt, required outside of tests: fresh
+  // from the system.
   std::optional<Key> key = {};
 
-  // Whether training is private at all.
+  // Whether training is private.
   bool is_on() const { return clip > 0; }
 };
 
-// What training has revealed of any one example, and what that cost.
+// The privacy cost of training for any one example.
 struct PrivacySpent {
   double epsilon = 0;      // with `delta`, by the Rényi accountant
-  double delta = 0;        // as asked for
-  double order = 0;        // of Rényi's divergence, at which epsilon is smallest
-  double sample_rate = 0;  // probability of an example to be in a step
+  double delta = 0;        // as given
+  double order = 0;        // Rényi order at which epsilon is smallest
+  double sample_rate = 0;  // probability of an example in a step
   uint64_t steps = 0;      // all since training began
-  double clipped = 0;      // share of gradients that were shortened in this process
-  // The speed without privacy, measured on a few batches before training began; 0: not measured.
+  double clipped = 0;      // share of clipped gradients, in this process
+  // The speed without privacy, measured before training; 0: not measured.
   double plain_images_per_second = 0;
 };
 

@@ -1,22 +1,20 @@
-// Client: one of those whose vectors are summed, without the server seeing any of them.
+// Client: one of the clients of a secure sum, whose vectors the server never sees.
 //
-// Secure aggregation after Bonawitz et al. (2017, CCS, figure 4), with neighbours as Bell et al.
-// (2020, CCS) have them. Client u sends, modulo 2^bits,
+// Secure aggregation after Bonawitz et al. (2017, CCS, figure 4), with the neighbours of Bell et
+// al. (2020, CCS). Client u sends, modulo 2^bits,
 //
 //   y_u = x_u + stream(b_u) + sum over neighbours v > u of stream(k_uv)
 //                           - sum over neighbours v < u of stream(k_uv),
 //
-// where k_uv follows from the agreement of u's and v's mask keys. In the sum pairwise masks cancel.
-// Of a client that sent its vector the neighbours reveal b_u, of one that dropped out its mask key,
-// and never both: x_u stays masked.
+// where k_uv comes from the key agreement of u's and v's mask keys. Pairwise masks cancel in the
+// sum. For a client that sent its vector the neighbours reveal b_u, for one that dropped out its
+// mask key, never both: x_u stays masked.
 //
 // The server may be curious. It is trusted to pass on public keys unchanged (channels are
-// authenticated by shoal/cluster/net, keys are not signed), to tell all clients the same of who
-// dropped out, and to give all of them the same recipe: a server that lies about any of these can
-// learn a vector.
+// authenticated by shoal/cluster/net, keys are not signed), and to tell all clients the same recipe
+// and the same drop-outs: a server that lies about any of these can learn a vector.
 //
-// A client has no I/O: messages in, messages out. Whatever it refuses ends its part of the round;
-// later calls fail. Not thread-safe.
+// No I/O: messages in, messages out. After a refusal all later calls fail. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +30,19 @@ namespace shoal::secure_sum {
 
 class Client {
  public:
-  // All of the client's secrets follow from `seed`, which nobody else knows and no other round uses
+  // All secrets of the client follow from `seed`, which must be secret and used for one round only
   // (fresh_secret). Fails as check(options) does.
   static Result<Client> create(const RoundOptions& options, uint32_t id, const Secret& seed);
 
   Advertisement advertise() const;
-  // kCorrupt for neighbours that are too few or too many, named twice, the client itself, or have a
-  // key of low order.
+  // kCorrupt for too few or too many neighbours, duplicates, the client itself, or keys of low
+  // order.
   Result<SharedSecrets> share(const NeighbourKeys& keys);
-  // kCorrupt for shares of others than the neighbours, named twice, or sealed by somebody else;
+  // kCorrupt for shares that are not of neighbours, duplicate, or not sealed by their sender;
   // kUnavailable for fewer than the threshold. REQUIRES: options.length values below 2^bits.
   Result<MaskedVector> mask(const Delivery& delivery, std::span<const uint32_t> values);
-  // Refuses (kInvalidArgument) a request for both secrets of a neighbour, for secrets of others,
-  // for a sum of so few that the client's own vector could be seen, and a second request.
+  // kInvalidArgument for a request for both secrets of a neighbour, for secrets of others, for a
+  // sum of too few clients to hide this one, and for a second request.
   Result<UnmaskAnswer> unmask(const UnmaskRequest& request);
 
  private:
@@ -58,7 +56,7 @@ class Client {
 
   Client(const RoundOptions& options, uint32_t id, const Secret& seed, const Secret& self_mask,
          const Secret& mask_secret, KeyPair seal_keys, KeyPair mask_keys);
-  // Enters a phase in which only what is called next can succeed.
+  // Enters a phase in which only the next call can succeed.
   Status begin(Phase expected);
   Status take_neighbours(const NeighbourKeys& keys);
   Status take_shares(const Delivery& delivery);
@@ -72,10 +70,10 @@ class Client {
   KeyPair seal_keys_, mask_keys_;
   Phase phase_ = Phase::kAdvertised;
   std::map<uint32_t, Neighbour> neighbours_;
-  std::map<uint32_t, HeldShares> held_;  // of the neighbours that shared
+  std::map<uint32_t, HeldShares> held_;  // of neighbours that shared
 };
 
-// What the keys that two clients have in common are derived for.
+// The derivation context of the keys shared by two clients.
 std::array<uint8_t, 16> key_context(uint64_t round, uint32_t one, uint32_t other);
 inline constexpr const char* kMaskUse = "shoal secure sum, mask";
 

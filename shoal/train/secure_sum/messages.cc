@@ -1,5 +1,5 @@
-// A message is the number of its kind, a byte, and its fields in order: numbers of 4 bytes,
-// little-endian; lists behind their length; elements of a vector bit by bit, the lowest first.
+// A message: a byte for its kind, then fields: 4-byte little-endian numbers; lists with their
+// length first; elements of a vector bit by bit, the lowest first.
 #include "shoal/train/secure_sum/messages.h"
 
 #include <algorithm>

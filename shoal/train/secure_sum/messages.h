@@ -1,5 +1,5 @@
-// The messages of a round of secure aggregation, and their bytes. Bytes that come from a peer are
-// hostile until they are decoded, and messages until Client or Server has taken them.
+// The messages of a round of secure aggregation, and their bytes. Bytes and messages from a peer
+// are untrusted until decoded and accepted by Client or Server.
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@ namespace shoal::secure_sum {
 
 // Clients are numbered from 0.
 struct RoundOptions {
-  uint64_t round = 0;  // its number: keys of different rounds differ
-  size_t clients = 0;  // that are invited
+  uint64_t round = 0;  // keys differ between rounds
+  size_t clients = 0;  // invited
   size_t length = 0;   // elements of a vector
   int bits = 32;       // sums are exact modulo 2^bits, and an element is sent with this many bits
   size_t neighbours = 0;  // that each client shares its secrets and masks with
   size_t threshold = 0;   // neighbours that reveal a secret together
 };
 
-// Refuses options (kInvalidArgument) with which a round cannot work or hides nothing. More than
-// half of the neighbours must be needed: else a server could ask one half for the self mask of a
-// client and the other for its pairwise masks.
+// kInvalidArgument for options with which a round cannot work or hides nothing. More than half of
+// the neighbours must be needed: else a server could ask one half for a client's self mask and the
+// other for its pairwise masks.
 Status check(const RoundOptions& options);
 
 // The fewest neighbours with which these fail with a probability of 2^-20 and 2^-40 in all:
@@ -47,13 +47,13 @@ struct NeighbourKeys {
 };
 // A share of the client's self mask and one of its mask key.
 using SealedShare = std::array<uint8_t, 2 * sizeof(Secret) + kTagBytes>;
-// 3, client to server: shares, one for each neighbour in the order in which it got them.
+// 3, client to server: one share per neighbour, in the order received.
 struct SharedSecrets {
   uint32_t client = 0;
   Secret self_mask_hash = {};
   std::vector<SealedShare> shares = {};
 };
-// 4, server to client: the shares that its neighbours made for it.
+// 4, server to client: its neighbours' shares for it.
 struct Delivery {
   struct Part {
     uint32_t from = 0;
@@ -66,7 +66,7 @@ struct MaskedVector {
   uint32_t client = 0;
   std::vector<uint32_t> elements = {};
 };
-// 6, server to client: whose self mask and whose mask key it needs a share of.
+// 6, server to client: the clients whose self mask or mask key it needs a share of.
 struct UnmaskRequest {
   std::vector<uint32_t> survivors = {}, dropped = {};
 };
@@ -86,7 +86,7 @@ std::vector<uint8_t> encode(const UnmaskRequest& message);
 std::vector<uint8_t> encode(const UnmaskAnswer& message);
 
 // kCorrupt for bytes that encode() does not write. Memory is taken for the bytes present, not for
-// what a count says.
+// the claimed count.
 Result<Advertisement> decode_advertisement(std::span<const uint8_t> bytes);
 Result<NeighbourKeys> decode_neighbour_keys(std::span<const uint8_t> bytes);
 Result<SharedSecrets> decode_shared_secrets(std::span<const uint8_t> bytes);

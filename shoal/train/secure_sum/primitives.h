@@ -1,4 +1,4 @@
-// What secure aggregation needs of cryptography, by OpenSSL: agreement, streams, sealed messages.
+// The cryptography of secure aggregation, by OpenSSL: key agreement, streams, sealed messages.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ using PublicKey = std::array<uint8_t, 32>;
 
 // A secret from the system's generator.
 Result<Secret> fresh_secret();
-// Overwrites a secret that is not needed any more.
+// Overwrites a secret that is no longer needed.
 void forget(Secret& secret);
 // SHA-256.
 Secret hash_of(const Secret& secret);

@@ -53,8 +53,8 @@ Status Server::receive(const Advertisement& message) {
   return {};
 }
 
-// Clients on a circle in random order; the neighbours of each are the nearest on both sides (a
-// Harary graph, as Bell et al. have it). All are neighbours where there are too few for that.
+// Clients on a circle in random order; each one's neighbours are the nearest on both sides (a
+// Harary graph, as in Bell et al.), or all if there are too few clients.
 void Server::make_neighbours() {
   std::vector<uint32_t> circle;
   for (const auto& [id, member] : members_) circle.push_back(id);

@@ -1,9 +1,8 @@
-// Server: adds the masked vectors of a round, and takes the masks away with what the clients
-// reveal. See client.h.
+// Server: adds the masked vectors of a round, and removes the masks with what clients reveal.
 //
-// It has no I/O and no clock: messages come in, and who calls it decides when it waits no longer
-// for those that are missing and closes a phase. A message that is refused changes nothing; its
-// sender counts as dropped out unless another one of it is taken. Not thread-safe.
+// No I/O and no clock: messages come in, and the caller decides when to close a phase. A refused
+// message changes nothing; its sender counts as dropped out unless a later one is accepted. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +22,22 @@ struct Sum {
 
 class Server {
  public:
-  // `seed` decides who is whose neighbour. Fails as check(options) does.
+  // `seed` determines the neighbours. Fails as check(options) does.
   static Result<Server> create(const RoundOptions& options, const Secret& seed);
 
-  // Each fails with kCorrupt for a client that has no part in the phase, for a second message of
-  // one, for keys of low order, and for contents of other sizes than asked for.
+  // Each fails with kCorrupt for a client that is not in the phase, a second message, keys of low
+  // order, and contents of the wrong size.
   Status receive(const Advertisement& message);
   Status receive(SharedSecrets message);
   Status receive(const MaskedVector& message);
   Status receive(UnmaskAnswer message);
 
-  // Each ends a phase and gives the messages for the clients that are left. Fails with kUnavailable
-  // if these are too few; the round is then over.
+  // Each ends a phase and returns the messages for the remaining clients. kUnavailable if these are
+  // too few; the round is then over.
   Result<std::map<uint32_t, NeighbourKeys>> close_advertising();
   Result<std::map<uint32_t, Delivery>> close_sharing();
   Result<std::map<uint32_t, UnmaskRequest>> close_masking();
-  // kUnavailable where too few revealed a secret, kCorrupt where what they revealed is not what its
-  // owner has shared.
+  // kUnavailable if too few revealed a secret, kCorrupt if it is not what its owner has shared.
   Result<Sum> finish();
 
  private:
@@ -51,7 +49,7 @@ class Server {
     bool has_shared = false, has_masked = false;
     UnmaskRequest request = {};
     bool has_answered = false;
-    // What neighbours revealed of this one: its self mask, or its mask key if it dropped out.
+    // Revealed by neighbours: its self mask, or its mask key if it dropped out.
     std::vector<Share> revealed = {};
   };
 

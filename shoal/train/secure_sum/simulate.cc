@@ -26,7 +26,6 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Adds the time of a scope.
 class Timer {
  public:
   explicit Timer(double& seconds) : seconds_(seconds) {}

@@ -1,7 +1,7 @@
 // Catalog: variants of one network, in a folder that can be copied. Most are widths of one network:
-// the weights of the widest are stored once; every other is made of its first channels
-// (shrink/compress/units/nest.h) and has small parts of its own: biases, and what norms learn and
-// measure. What cannot be made of the widest, as a network in 8 bits, has a file.
+// the weights of the widest are stored once; the others use its first channels
+// (shrink/compress/units/nest.h), with biases and norm parameters of their own. Other variants,
+// such as a network in 8 bits, have a file.
 //
 //   FOLDER/index.json       what each variant costs and how often it is right
 //   FOLDER/largest.onnx     the widest variant, an ordinary model
@@ -32,7 +32,7 @@
 
 namespace shoal::catalog {
 
-// What it costs to have and to run a variant for one example, and how often it is right.
+// The costs of a variant for one example, and its accuracy.
 struct VariantFigures {
   double top1 = 0;           // percent, on test examples
   double held_out_top1 = 0;  // on the examples that choose
@@ -44,7 +44,7 @@ struct VariantFigures {
   friend bool operator==(const VariantFigures&, const VariantFigures&) = default;
 };
 
-// Of a network for a few classes (specialise.h), the widest answers what it does not.
+// Of a network for a few classes (specialise.h); the widest answers the rest.
 struct Special {
   std::vector<int64_t> classes = {};  // its outputs; one more is "another class"
   double threshold = 0;               // the probability from which on it answers
@@ -72,22 +72,22 @@ struct Catalog {
 };
 
 // The energy of a run in millijoules: 4.6 pJ for a multiply-accumulate in f32, 0.3 pJ for each of
-// the `int8_macs` among them, and 160 pJ for a byte from memory, each byte of `memory` once (45 nm,
-// ISSCC 2014). It compares variants; it is no measurement.
+// the `int8_macs` among them, and 160 pJ for each byte of `memory`, read once (45 nm, ISSCC 2014).
+// For comparing variants; not a measurement.
 double millijoules_of(const compress::Size& size, int64_t memory, int64_t int8_macs = 0);
 std::string_view energy_model();
 
-// The variants that no other one dominates: of two, one is as often right on held-out examples,
-// costs no more bytes, memory, energy and time, and is better in one of these. Times are compared
-// by multiply-accumulates where they were not measured, and are noise below 5 % otherwise. The
-// widest stays, because it has the weights; special networks are compared with none. Pure.
+// The variants not dominated by another, which is as accurate on held-out examples, costs no more
+// bytes, memory, energy and time, and is better in one of these. Unmeasured times are compared by
+// multiply-accumulates; measured differences below 5 % are noise. The widest stays, because it has
+// the weights; special networks are not compared. Pure.
 std::vector<Variant> without_dominated(const std::vector<Variant>& variants);
 
 // Own parts of a variant, by the names of constants.
 using OwnParts = std::map<std::string, Tensor>;
 
-// A network of the widths of a variant: the first units of the widest, with its own parts. Fails
-// with kInvalidArgument if they are those of another network.
+// The network of a variant's widths: the first units of the widest, with its own parts.
+// kInvalidArgument if these are of another network.
 Result<Graph> narrowed(const Graph& widest, const compress::Widths& widths, const OwnParts& own);
 
 // The own parts of a width in a folder. Fails as files do.
@@ -100,7 +100,7 @@ bool is_variant_name(std::string_view name);
 std::string to_json(const Variant& variant);
 // The index on one line.
 std::string to_json(const Catalog& catalog);
-// The index in a text. kCorrupt where it says what cannot be.
+// Parses an index. kCorrupt for impossible contents.
 Result<Catalog> parse_catalog(std::string_view text);
 
 // Index and own parts in a folder that has all ONNX files already. `own` has one element per
@@ -108,7 +108,7 @@ Result<Catalog> parse_catalog(std::string_view text);
 Status write_catalog(const std::filesystem::path& folder, const Catalog& catalog,
                      const std::vector<OwnParts>& own);
 
-// The index of a folder. kNotFound where there is none, kCorrupt where it says what cannot be.
+// The index of a folder. kNotFound if there is none, kCorrupt for impossible contents.
 Result<Catalog> read_catalog(const std::filesystem::path& folder);
 
 // A variant for batches of this size. kNotFound for another name; fails as read_catalog(), the
@@ -119,8 +119,8 @@ Result<LoadedGraph> open_variant(const std::filesystem::path& folder, std::strin
 Result<LoadedGraph> open_variant(const std::filesystem::path& folder, const Variant& variant,
                                  int64_t batch = 1);
 
-// A width is written to a temporary file, which lives as long as the model does and is gone then.
-// Fails as open_variant() does.
+// A width is written to a temporary file, which is deleted with the model. Fails as open_variant()
+// does.
 Result<Model> model_of(const std::filesystem::path& folder, const Variant& variant);
 
 }  // namespace shoal::catalog

@@ -9,11 +9,11 @@
 
 namespace shoal::catalog {
 
-// What a run for one example takes: work, bytes, memory, energy. Accuracy and time stay 0. Fails as
-// network and device do.
+// The cost of a run for one example: work, bytes, memory, energy. Accuracy and time stay 0. Fails
+// as network and device do.
 Result<VariantFigures> costs_of(Device& device, const fit::NetworkForBatch& network);
 
-// The same, and how often it is right on held-out and on test examples.
+// The same with accuracy on held-out and on test examples.
 Result<VariantFigures> figures_of(const shrink::ShrinkDevices& devices,
                                   const fit::NetworkForBatch& network, const fit::JudgedData& data,
                                   const fit::TrainingOptions& recipe);

@@ -1,6 +1,6 @@
-// A run: decide, order, train, judge, write. shrink::decide() removes units in rounds, each of
-// which adds to the one before. A unit that goes in a later round is worth more, so the rounds are
-// the order of units, and some of them are the widths.
+// A run: decide, order, train, evaluate, write. shrink::decide() removes units in rounds that add
+// up. Later rounds remove units of more worth, so the rounds give the order of units, and some of
+// them are the widths.
 #include "shoal/variants/catalog/make_variants.h"
 
 #include <algorithm>

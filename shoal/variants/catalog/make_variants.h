@@ -1,5 +1,5 @@
-// Makes a catalog of nested variants of a trained network: what shrink::shrink() would remove on
-// the way to its target, in several steps, but as widths of one network that learn together.
+// Makes a catalog of nested variants: what shrink::shrink() would remove in several steps, as
+// widths of one network that train together.
 //
 //   shrink::ShrinkOptions options{.target = {.macs = 0.1}, .recipe = shrink::usual_recipe(),
 //                                 .out = "lenet.variants"};
@@ -33,13 +33,12 @@ struct VariantsResult {
   double seconds = 0;                  // in all
 };
 
-// Chooses `count` widths from the given network to options.target, puts the units of each group in
-// order, trains all widths together (sandwich.h) as options.recipe says, leaves dominated variants
-// out, and writes the catalog to the folder options.out. Held-out examples choose, test examples
-// only evaluate. Fails as shrink::shrink() does, and with kUnsupported if the answers of the
-// network depend on the order of its units, and with kInvalidArgument if the options ask for
-// max_drop, int8, controls, resume or sensitivity, or for a method that learns first or drops
-// blocks. options.steps is not read.
+// Chooses `count` widths from the given network to options.target, sorts the units of each group,
+// trains all widths together (sandwich.h) by options.recipe, drops dominated variants, and writes
+// the catalog to the folder options.out. Held-out examples choose, test examples only evaluate.
+// Fails as shrink::shrink() does; kUnsupported if the network's answers depend on the order of
+// units; kInvalidArgument for max_drop, int8, controls, resume or sensitivity, and for methods that
+// train first or drop blocks. options.steps is not read.
 Result<VariantsResult> make_variants(const shrink::ShrinkDevices& devices, const Model& model,
                                      const fit::JudgedData& data, size_t count,
                                      const shrink::ShrinkOptions& options,

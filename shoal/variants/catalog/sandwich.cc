@@ -59,7 +59,6 @@ class Sandwich {
     for (size_t i = 0; i < widest_.parameters().size(); ++i) places_[widest_.parameters()[i]] = i;
   }
 
-  // The loss of the widest.
   Result<float> step(const Batch& batch, uint64_t number, double factor) {
     SHOAL_ASSIGN(const float loss, widest_.compute(batch.images, std::span(&batch.labels, 1)));
     SHOAL_TRY(learn(narrower_.back(), batch, factor));

@@ -1,12 +1,11 @@
-// Sandwich training (Yu and Huang 2019): a network and narrower ones that share its weights learn
-// together. In each step the widest learns from labels, the narrowest and one drawn among the
-// others from labels and from the answers of the widest, and the gradients of shared weights are
-// added up:
+// Sandwich training (Yu and Huang 2019): a network and narrower ones share weights and train
+// together. In each step the widest learns from labels, the narrowest and a random other one from
+// labels and the widest's answers, and gradients of shared weights are added up:
 //
 //   g = grad L(w, labels) + sum over the two of grad L(w[first units], labels, answers of w)
 //
-// Weights of two or more axes are shared. Vectors are each network's own: biases, and what norms
-// learn; and so are the statistics that norms measure, which differ with the width.
+// Weights of two or more axes are shared. Each network has its own biases, norm parameters, and
+// statistics, which differ with the width.
 #pragma once
 
 #include <map>
@@ -26,9 +25,9 @@ struct SandwichResult {
   std::vector<OwnParts> own;              // of each narrower one
 };
 
-// Trains as the recipe says; recipe.loss.distill is the share of the loss of narrower networks that
-// is about the answers of the widest. Fails as trainer, device and data do, and with kCancelled.
-// REQUIRES: there is a narrower network, and widths are those of `widest`, the narrowest last.
+// Trains by the recipe; recipe.loss.distill is the share of narrower networks' losses for the
+// widest's answers. Fails as trainer, device and data do, and with kCancelled. REQUIRES: there is a
+// narrower network, and widths are those of `widest`, the narrowest last.
 Result<SandwichResult> train_sandwich(Device& device, const fit::NetworkForBatch& widest,
                                       const std::vector<compress::Widths>& narrower,
                                       const fit::TrainingData& data,

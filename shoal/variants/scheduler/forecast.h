@@ -1,6 +1,6 @@
-// Forecast: how many requests of each task the rest of the day will bring. It begins with what is
-// expected beforehand, learns the shape of the day from days that have passed, and follows today's
-// level. A value; no I/O.
+// Forecast: the number of requests of each task in the rest of the day. Starts from given
+// expectations, learns the shape of the day from past days, and follows today's level. A value; no
+// I/O.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,12 @@ class Forecast {
   void note_request(size_t task, double now);
   void note_link(bool up, double now);
 
-  // Requests that are still to come; a share of the time in which the link is up; requests a second
-  // at present.
+  // Requests still to come; the share of time in which the link is up; current requests a second.
   double left(size_t task, double now) const;
   double up_share() const;
   double rate(size_t task, double now) const;
 
-  // The day is over: what was seen becomes what is expected.
+  // Ends the day: observations become expectations.
   void end_day();
 
  private:

@@ -1,5 +1,5 @@
-// Memory: which variants are resident on this device, and how full that makes it. A fragment counts
-// once, however many variants have it.
+// Memory: the variants resident on this device, and the bytes they take. Shared fragments count
+// once.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class Memory {
   double ready_at(OptionId id) const { return entry(id).ready_at; }  // REQUIRES: has(id)
   int64_t used() const { return used_; }
   int64_t free() const { return capacity_ - used_; }
-  // What loading it would add; 0 if it is resident.
+  // The bytes that loading it would add; 0 if it is resident.
   int64_t extra_bytes(OptionId id) const;
 
   // REQUIRES: it fits, and is not resident.
@@ -38,7 +38,7 @@ class Memory {
   void evict(OptionId id);  // REQUIRES: has(id)
   void restart_clock();     // times begin at 0 again
 
-  // All that are resident, those first that were not used for longest.
+  // The resident options, least recently used first.
   std::span<const OptionId> by_age();
 
  private:
@@ -57,10 +57,10 @@ class Memory {
   std::vector<OptionId> residents_;
 };
 
-// Which variants to keep in memory: at most one of each task, so that what they are worth together
-// is the most. A knapsack with a choice for each task, in which shared fragments count once.
+// Which variants to keep in memory: at most one per task, to maximise their total value. A
+// multiple-choice knapsack in which shared fragments count once.
 
-// What it is worth to have an option in memory, against having none of the task.
+// The value of having an option in memory, against none of the task.
 struct Holding {
   size_t option = 0;
   double value = 0;
@@ -75,9 +75,9 @@ struct ResidentSet {
   friend bool operator==(const ResidentSet&, const ResidentSet&) = default;
 };
 
-// By dynamic programming over sets of tasks whose bytes fall into the same 256th of the memory, of
-// which the most valuable is kept, with its bytes as they are. Never more than fits; the optimum
-// where no two sets meet in a 256th. Of equal ones, the first holdings win.
+// Dynamic programming over sets of tasks: of those whose bytes fall into the same 256th of the
+// memory, the most valuable is kept, with exact bytes. Never more than fits; optimal if no two sets
+// meet in a 256th. Of equal ones, the first holdings win.
 ResidentSet best_resident_set(std::span<const std::vector<Holding>> tasks,
                               std::span<const Fragment> fragments, int64_t capacity);
 

@@ -1,6 +1,5 @@
-// The simplex method on a dense tableau in which basic columns are left out. All constraints are
-// "at most" with limits that are not negative, so that x = 0 is where it begins. Rows of resources
-// are scaled to a limit of 1.
+// The simplex method on a dense tableau without basic columns. All constraints are "at most" with
+// limits that are not negative, so x = 0 is feasible. Resource rows are scaled to a limit of 1.
 #include "shoal/variants/scheduler/packing.h"
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 //                                           sum_g sum_c cost_gcr x_gc <= budget_r for each resource
 //                                           r
 //
-// It is the scheduling problem without whole numbers: its value is a bound that no scheduler
-// exceeds, and its dual variables say what a unit of each resource is worth.
+// The relaxation of the scheduling problem: its value bounds every scheduler, and its dual
+// variables price a unit of each resource.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ struct Packing {
   std::vector<std::vector<double>> shares;  // x, as the groups
 };
 
-// Choices whose cost of a resource without budget is not zero get no share. REQUIRES: values,
-// costs and budgets are not negative; only budgets may be infinite.
+// Choices that cost a resource without budget get no share. REQUIRES: values, costs and budgets are
+// not negative; only budgets may be infinite.
 Packing pack(std::span<const ChoiceGroup> groups, const Amounts& budgets);
 
 }  // namespace shoal::schedule

@@ -360,9 +360,9 @@ bool Scheduler::is_possible(OptionId id) const {
          (worker_up_ || !one.needs_worker());
 }
 
-// Prices for what is left. Groups are the requests of a task while the link is up, and while it is
-// not. Without memory in the problem, `only_what_fits` leaves those options out that would need
-// more than is kept for the task, or free.
+// Prices for what is left. Groups are the requests of a task with and without the link. Without
+// memory in the problem, `only_what_fits` leaves out options that need more than is kept for the
+// task, or free.
 void Scheduler::price(double now, bool only_what_fits) {
   std::vector<ChoiceGroup> groups;
   const double up = forecast_.up_share();
@@ -462,9 +462,9 @@ bool Scheduler::takes_reserve(size_t task, double joules, double page_in) const 
   return joules > own && joules + page_in > joules_left_ - reserve_ + own;
 }
 
-// What the cheapest answers here take, if about as many requests come as it may turn out, so that
-// the last of the day are not left without: what is expected, or what comes if the present rate
-// lasts, and some deviations of such a count. None where that is more than is left.
+// The cost of the cheapest answers here to a cautious number of requests, so that the last of the
+// day can be answered: the expected number, or that at the present rate, plus some deviations. None
+// if that is more than is left.
 void Scheduler::keep_reserve(double now) {
   const double left = std::max(0.0, budgets_.seconds - now);
   double all = 0;

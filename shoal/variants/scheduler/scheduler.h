@@ -1,7 +1,6 @@
-// Scheduler: which variant answers a request, and where, so that answers are as accurate as the
-// day's budgets of energy and money, the memory and the latency allow (approximate model
-// scheduling [Han 2016]). It decides without I/O: requests and time in, decisions out. The
-// same requests give the same decisions.
+// Scheduler: chooses the variant that answers a request, and its place, to maximise accuracy within
+// the day's budgets of energy and money, the memory and the latency (approximate model scheduling
+// [Han 2016]). No I/O: requests and time in, decisions out; deterministic.
 //
 //   Scheduler scheduler(catalog, budgets, paging);
 //   const Decision& decision = scheduler.decide({.at = now, .task = 0, .cloud_up = true});
@@ -9,20 +8,18 @@
 //   scheduler.settle(decision, fell);
 //   if (scheduler.plan_due()) scheduler.plan(now);    // in the background
 //
-// A plan looks at the rest of the day. It solves the scheduling problem in fractions for the
-// requests that are expected and the budgets that are left (packing.h), which gives the prices of a
-// joule and a dollar, lambda_E and lambda_C, and chooses the variants to keep in memory
-// (memory.h). A decision takes the option with the highest
+// A plan solves the relaxed scheduling problem (packing.h) for the expected requests and the rest
+// of the budgets, which prices a joule and a dollar, lambda_E and lambda_C, and chooses the
+// variants to keep in memory (memory.h). A decision takes the option with the highest
 //
 //   score = weight * accuracy - lambda_E * (joules + page-in joules / expected uses)
 //                             - lambda_C * dollars
 //
-// among those that memory, link, latency and what is left of the budgets allow. An option that
-// displaces others pays for reading it and them; where energy has no price, it gets its part of
-// what will be left over. Nearly equal scores go to the one that takes less energy: what is saved
-// now is there later, but not the other way round. A task's last option stays while it is nearly
-// the best (hysteresis). What remains of a budget rolls over by itself, since each plan begins with
-// what is left.
+// among those that memory, link, latency and budgets allow. An option that displaces others pays
+// for reading it and them; if energy has no price, it gets its part of what will be left over.
+// Nearly equal scores go to the option with less energy, because savings keep. A task's last option
+// stays while it is nearly the best (hysteresis). Each plan begins with what is left of the
+// budgets.
 #pragma once
 
 #include <array>
@@ -44,12 +41,11 @@ struct Request {
   size_t task = 0;
   uint64_t input = 0;  // requests with the same input one after another run fragments once
   bool cloud_up = true, worker_up = true;
-  // What the request wishes of its answer, besides what the task demands.
+  // The request's own demands, besides the task's.
   double latency_ms = std::numeric_limits<double>::infinity();
   double accuracy = 0;  // at least, a share
 };
 
-// What speaks for or against an option.
 enum class Verdict : uint8_t {
   kTaken,
   kLess,      // its score is lower
@@ -68,7 +64,6 @@ struct Judged {
   double score = 0;  // only of those that are possible
 };
 
-// What to do for a request, and why.
 struct Decision {
   Request request;
   std::optional<size_t> option;              // none: the request is dropped
@@ -92,21 +87,21 @@ class Scheduler {
 
   // Charges what the answer may cost at most. Valid until the next call. Times ascend.
   const Decision& decide(const Request& request);
-  // An answer has come: whether the fallback was needed. Gives back what was not spent, and learns
-  // how often it is.
+  // An answer has come, with or without the fallback. Refunds what was not spent, and updates the
+  // fallback's share.
   void settle(const Decision& decision, bool fell);
-  // No answer came, since a machine could not be reached: money is given back, energy is spent.
-  // Another decision for the same request follows.
+  // No answer came, because a machine was unreachable: refunds money, not energy. Decide again for
+  // the request.
   void give_back(const Decision& decision);
 
-  // Whether to plan again: a 64th of the requests that are left has passed, or the link changed.
+  // Whether to plan again: after a 64th of the requests that were left, or if the link changed.
   bool plan_due() const;
   void plan(double now);
 
-  // Another variant in place of one, as when classes that are seen now have changed; the old one
-  // leaves the memory. REQUIRES: check() is OK with it.
+  // Replaces a variant, as when the current classes change; the old one leaves the memory.
+  // REQUIRES: check() is OK with it.
   void replace(OptionId id, Option option);
-  // Whether an option may be taken: a special network is of no use while other classes are seen.
+  // Whether an option may be taken: a special network is useless while other classes are seen.
   void set_in_use(OptionId id, bool in_use);
   // How long an answer takes elsewhere, as it was measured.
   void set_ms(OptionId id, double ms) { catalog_.tasks[id.task].options[id.option].ms = ms; }
@@ -119,11 +114,10 @@ class Scheduler {
   double joules_left() const { return joules_left_; }
   double dollars_left() const { return dollars_left_; }
   const Memory& memory() const { return memory_; }
-  // What a fallback's share is taken for, by what was seen.
+  // The estimated share of the fallback, from observations.
   double fallback_share(OptionId id) const { return falls_[id.task][id.option]; }
 
  private:
-  // What an answer costs and is worth.
   struct Cost {
     double accuracy = 0, joules = 0, dollars = 0;
   };
@@ -172,7 +166,7 @@ class Scheduler {
   bool cloud_up_ = true, worker_up_ = true, link_changed_ = false;
   size_t since_plan_ = 0, next_plan_ = 1;  // decisions
   ResidentSet wanted_;
-  // The last option of each task, for each state of the links: what was taken because a link was
+  // The last option of each task, for each state of the links: an option taken because a link was
   // down is not kept when it is back.
   std::array<std::vector<std::optional<size_t>>, 4> last_;
   std::vector<double> least_joules_;        // of an answer here, of each task
@@ -186,8 +180,8 @@ class Scheduler {
   Decision decision_;
 };
 
-// The log of a scheduler: a line for each decision that says what was chosen, what was left of the
-// budgets, and what spoke against every other option.
+// The log of a scheduler: a line per decision with the choice, what is left of the budgets, and the
+// verdict on every other option.
 
 // "12.034 faces: v2 here 0.914, loads; charged 0.031 J, $0; left 31.2 J, $0.4; prices
 // 0.13/J, 14.5/$; v0 here: too slow, v0 cloud: lower score (0.891), v2 here: taken (0.902)".

@@ -1,11 +1,10 @@
-// Specialiser: when a small network for the classes that are seen now is made, and when it is given
-// up [Han 2016]. The small one answers first, the general one where it does not:
+// Specialiser: when to make and to give up a small network for the current classes [Han 2016]. The
+// small one answers first, the general one if it does not:
 //
 //   E[cost] = cost_s + p_fall * cost_g,   which pays iff   p_fall < 1 - cost_s / cost_g
 //
-// A network is wanted once few classes have been seen for a while. It is given up
-// when p_fall reaches the break-even, or when most answers are of other classes than its own. It
-// decides without I/O: answers and time in, advice out.
+// A network is wanted once few classes have been seen for a while, and given up when p_fall reaches
+// the break-even, or most answers are of other classes. No I/O: answers and time in, advice out.
 //
 //   Specialiser specialiser(classes, {});
 //   specialiser.note(answer, now);
@@ -23,8 +22,7 @@
 
 namespace shoal::schedule {
 
-// ClassWatch: whether few classes are seen at present, so that a small network for them pays
-// [Han 2016].
+// ClassWatch: whether few classes are seen at present, so that a special network pays [Han 2016].
 //
 //   K* = the smallest set of classes with a share rho of the recent answers
 //
@@ -43,7 +41,7 @@ class ClassWatch {
 
   // An answer; one of another class than these is none. Times ascend.
   void note(size_t answer, double now);
-  // The classes that are seen now, ascending; empty while they are not few, or not for long enough.
+  // The current classes, ascending; empty unless they have been few for long enough.
   std::vector<size_t> few() const;
   // The share of recent answers that are of these classes.
   double share_of(const std::vector<size_t>& classes) const;
@@ -73,7 +71,7 @@ struct SpecialAdvice {
   std::string why = {};              // a line for the log
 };
 
-// The share of answers by the general network above which a special one does not pay. REQUIRES: the
+// The share of the general network's answers above which a special one does not pay. REQUIRES: the
 // option has a fallback.
 double break_even(const Option& special);
 
@@ -84,8 +82,8 @@ class Specialiser {
   // An answer, whichever network gave it. Times ascend.
   void note(size_t answer, double now) { watch_.note(answer, now); }
 
-  // What to do now. After kMake it advises nothing until made() or failed() is called. `falls` and
-  // `break_even` count only while a network is in use.
+  // What to do now; nothing after kMake until made() or failed() is called. `falls` and
+  // `break_even` matter only while a network is in use.
   SpecialAdvice advise(double falls, double break_even, double now);
   // A network for these classes is in use; or there is none, for now.
   void made(std::vector<size_t> classes) {

@@ -1,5 +1,5 @@
-// What a scheduler chooses from: tasks, and for each the variants of its network at the places
-// where they can run [Han 2016]. Values.
+// A scheduler's choices: tasks, and the variants of each at the places where they can run [Han
+// 2016]. Values.
 //
 //   Task digits{.name = "digits", .latency_ms = 50};
 //   digits.options = {{.variant = "v0", .accuracy = 0.99, .ms = 8, .joules = 0.02, .bytes =
@@ -27,22 +27,21 @@ enum class Place : uint8_t {
 };
 const char* name_of(Place place);
 
-// The first layers of several networks, which are stored once and run once for an input
-// [Han 2016].
+// The first layers shared by several networks, stored once and run once per input [Han 2016].
 struct Fragment {
   std::string name = {};
   double ms = 0, joules = 0;
   int64_t bytes = 0;
 };
 
-// A cascade's second network [Han 2016]: it answers where the first one does not.
+// A cascade's second network [Han 2016], for inputs that the first does not answer.
 struct Fallback {
   double share = 0;     // of inputs that the first one does not answer, as far as known beforehand
   double accuracy = 0;  // of the second one
   double ms = 0, joules = 0, dollars = 0;
 };
 
-// A variant at a place. What it costs is for one answer and without its fragment.
+// A variant at a place. Costs are per answer and without its fragment.
 struct Option {
   std::string variant = {};
   Place place = Place::kHere;
@@ -100,8 +99,8 @@ Option in_cloud(const Option& here, const Cloud& cloud, double input_bytes);
 // The same on a machine nearby, which costs no money.
 Option on_worker(const Option& here, const Cloud& worker, double input_bytes);
 
-// A variant whose first layers run here and the rest there: where it is cut, which share of
-// its work comes before that, the bytes of their constants, and what is sent in place of the input.
+// A split variant: where it is cut, the share of work and the bytes of constants before that, and
+// what is sent in place of the input.
 struct Cut {
   size_t nodes = 0;
   double share = 0;
@@ -110,8 +109,8 @@ struct Cut {
 };
 Option in_split(const Option& here, const Cloud& cloud, const Cut& cut);
 
-// kInvalidArgument if a figure cannot be, a name comes twice, or there is more than a scheduler
-// plans for: 64 tasks, 64 options each, 4 fragments.
+// kInvalidArgument for impossible figures, repeated names, or more than 64 tasks, 64 options each,
+// or 4 fragments.
 Status check(const Catalog& catalog);
 Status check(const Budgets& budgets);
 

@@ -1,4 +1,4 @@
-// What the outputs of heads say: see head.h for the equations.
+// Decodes the outputs of heads; head.h has the equations.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -250,7 +250,6 @@ class Decoder {
     for (float& x : v) x /= sum;
   }
 
-  // The output [cells, last] of a stride.
   std::span<const float> of_stride(int64_t cells, int64_t last) const {
     for (const Tensor& one : outputs_) {
       if (one.shape()[0] == cells && one.shape()[1] == last) return one.data<float>();

@@ -64,7 +64,7 @@ Result<Detector> Detector::open(const Model& model, Device& device, std::optiona
   return Detector(std::move(known), network_of(std::move(opened)));
 }
 
-// Detectors for images of several shapes. Thread-safe.
+// Thread-safe.
 class Detector::Rectangles {
  public:
   Rectangles(Model model, Device& device, Head head)

@@ -1,4 +1,4 @@
-// Detector: a network that finds objects in images, with all that goes before and after it.
+// Detector: finds objects in images; a network with its pre- and postprocessing.
 //
 //   SHOAL_ASSIGN(const Model model, open_model("yolox-nano.onnx"));
 //   SHOAL_ASSIGN(detect::Detector detector, detect::Detector::open(model, *device));
@@ -29,7 +29,7 @@ namespace shoal::detect {
 // Computes the outputs of a model, in their order, from its one input.
 using Network = std::function<Result<std::vector<Tensor>>(const Tensor& input)>;
 
-// What the outputs of a model are taken for. Fails as recognise() does.
+// The head of a model's outputs. Fails as recognise() does.
 Result<Head> head_of(const Model& model, std::optional<HeadKind> wanted = {});
 
 // Any threads may call find() at once, if they may call the network at once.
@@ -39,15 +39,15 @@ class Detector {
   static Result<Detector> open(const Model& model, Device& device,
                                std::optional<HeadKind> head = {}, SessionOptions options = {});
 
-  // The same for rectangular inference: of the input only the part is computed that an image of its
-  // shape needs (rectangle_of()), where the model takes such sizes, and all of it where not.
+  // Rectangular inference: computes only the part of the input that an image of its shape needs
+  // (rectangle_of()), if the model takes such sizes; otherwise all of it.
   static Result<Detector> open_rectangular(const Model& model, Device& device,
                                            std::optional<HeadKind> head = {});
 
   // A detector whose network the caller runs.
   Detector(Head head, Network network) : head_(std::move(head)), network_(std::move(network)) {}
 
-  // What its outputs are taken for.
+  // The meaning of its outputs.
   const Head& head() const { return head_; }
 
   // The objects in an image, u8 [h, w, c], the best first. Fails as the network does.
@@ -61,16 +61,16 @@ class Detector {
   std::shared_ptr<Rectangles> rectangles_ = {};  // if inference is rectangular
 };
 
-// Images with true boxes in a folder: images/NAME.jpg (or .png), and in labels/NAME.txt, for each
-// box, a line of its class and its centre and size as shares of the image ("yolo" format). An image
-// without such a file has no box.
+// Images with true boxes in a folder: images/NAME.jpg (or .png), and in labels/NAME.txt a line per
+// box: its class, and its centre and size as shares of the image ("yolo" format). Without such a
+// file an image has no boxes.
 struct LabelledImage {
   std::filesystem::path image, labels;
 };
-// All of them by name. kNotFound where there are none.
+// All of them by name. kNotFound if there are none.
 Result<std::vector<LabelledImage>> list_labelled_images(const std::filesystem::path& folder);
-// The boxes of one image of this size, in pixels. kCorrupt, naming file and line, for a line that
-// is no box.
+// The boxes of an image of this size, in pixels. kCorrupt, naming file and line, for a line that is
+// no box.
 Result<std::vector<Truth>> read_truth(const std::filesystem::path& labels, int64_t width,
                                       int64_t height);
 
@@ -81,7 +81,7 @@ struct DetectionEvaluation {
   const std::atomic<bool>* cancel = nullptr;  // set to end early: the result is that so far
 };
 
-// Average precision on a folder, with all detections above 0.001, as COCO's tools want them.
+// Average precision on a folder, over all detections above 0.001, as COCO's tools do.
 Result<Precision> evaluate(Detector& detector, const std::filesystem::path& folder,
                            const DetectionEvaluation& options = {});
 

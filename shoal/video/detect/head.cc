@@ -1,4 +1,4 @@
-// Recognition of heads, and images for them: see head.h. Decoding is in decode.cc.
+// Recognition of heads, and preprocessing for them. Decoding is in decode.cc.
 #include "shoal/video/detect/head.h"
 
 #include <algorithm>

@@ -20,8 +20,8 @@
 //   ssd300      the same with N = 8732, at 300 x 300: offsets to the priors of SSD300, as of
 //                               retinaface; probabilities, or what softmax makes them of
 //
-// For the others N counts the cells of strides 8, 16 and 32. What an image becomes before is known
-// for each head, too: it is a convention of those who train them, and no shape shows it.
+// For the others N counts the cells of strides 8, 16 and 32. The preprocessing of each head is also
+// known here: it is a convention of training, not visible in shapes.
 #pragma once
 
 #include <cstdint>
@@ -78,13 +78,13 @@ struct Head {
   Preprocess preprocess = {};  // of what then has the size of the input
 };
 
-// The head of a network with these inputs and outputs; `wanted` only, where it is given. Fails with
-// kUnsupported if no head has such outputs, and where the input is no image of fixed size.
+// The head of a network with these inputs and outputs; only `wanted`, if given. kUnsupported if no
+// head has such outputs, or the input is no image of fixed size.
 Result<Head> recognise(std::span<const TensorInfo> inputs, std::span<const TensorInfo> outputs,
                        std::optional<HeadKind> wanted = {});
 
-// The same head with an input that has no more rows and columns beside an image of this size than
-// its strides need (rectangular inference). The image is as large in it as before. Pure.
+// The same head for rectangular inference: no more rows and columns beside an image of this size
+// than strides need. The image keeps its scale. Pure.
 Head rectangle_of(const Head& head, int64_t image_height, int64_t image_width);
 
 // Where a pixel of the input lies in the image: x = (x' - shift) / scale.
@@ -107,13 +107,12 @@ struct Prepared {
 };
 Result<Prepared> prepare(const Tensor& image, const Head& head);
 
-// What the outputs say, in pixels of the image, before suppression; scores below `least_score` are
-// left out. Fails with kInvalidArgument if outputs are others than the head's.
+// The detections in the outputs, in pixels of the image, before suppression; scores below
+// `least_score` are left out. kInvalidArgument if outputs do not fit the head.
 Result<std::vector<Detection>> decode(const Head& head, std::span<const Tensor> outputs,
                                       const Placement& placement, float least_score);
 
-// "person": one of COCO's, for a head of as many classes as that data set has; "face", for heads
-// that find faces; otherwise "class 3".
+// "person" for a head with COCO's number of classes; "face" for face heads; otherwise "class 3".
 std::string class_name(const Head& head, int64_t label);
 
 }  // namespace shoal::detect

@@ -1,9 +1,9 @@
 // Average precision of detections, as COCO defines it.
 //
 // For a class and a least overlap, the detections of all images are taken from the best score down.
-// One is right if it overlaps a true box of its image and class that no better one has met; it
-// meets the one that it overlaps most. The average precision is the mean, over 101 recalls from 0
-// to 1, of the best precision at that recall or more. mAP is its mean over classes that occur, and
+// One is right if it overlaps a true box of its image and class that no better one has matched; it
+// matches the one it overlaps most. The average precision is the mean, over 101 recalls from 0 to
+// 1, of the best precision at that recall or more. mAP is its mean over the classes that occur, and
 // over the overlaps 0.50, 0.55, ... 0.95.
 #pragma once
 

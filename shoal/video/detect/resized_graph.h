@@ -1,6 +1,5 @@
-// A network for another size of its input, as convolutional ones take it although their files name
-// one. Targets of Reshape that no longer fit have a dimension, most often that of cells, made to
-// fit.
+// A network for another input size, for convolutional networks whose files name one. Reshape
+// targets that no longer fit get one dimension, usually cells, adjusted.
 #pragma once
 
 #include "shoal/base/status.h"
@@ -9,8 +8,8 @@
 
 namespace shoal::detect {
 
-// kInvalidArgument where the network has several inputs or an operator refuses what it now reads,
-// as where a constant has the size of a plane. What is computed is for the caller to check.
+// kInvalidArgument if the network has several inputs or an operator refuses its new input, such as
+// a constant of a plane's size. The caller checks the results.
 Result<Graph> resized_graph(const Graph& graph, const Shape& input);
 
 }  // namespace shoal::detect

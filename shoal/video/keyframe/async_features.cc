@@ -63,7 +63,7 @@ Result<std::shared_ptr<const Key>> AsyncFeatures::next(const KeyImage& image, bo
   return latest_;
 }
 
-// With the lock.
+// REQUIRES: mutex_ is held.
 void AsyncFeatures::start() {
   thread_.post([this, wanted = std::make_shared<Wanted>(*std::exchange(wanted_, std::nullopt))] {
     run(*wanted);

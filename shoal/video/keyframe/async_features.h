@@ -1,5 +1,5 @@
-// AsyncFeatures: features of key frames, computed on a thread of their own, while frames are
-// answered from the last that are complete (AsyncKeys decides).
+// AsyncFeatures: computes features of key frames on a thread of their own, while frames are
+// answered from the last complete ones (AsyncKeys decides).
 #pragma once
 
 #include <condition_variable>
@@ -18,14 +18,13 @@
 
 namespace shoal::keyframe {
 
-// AsyncKeys: which key frame each frame is answered from, while features of the next one are still
+// AsyncKeys: the key frame from which each frame is answered, while features of the next are
 // computed (ADFF [Mao 2019]).
 //
-// Every frame is answered from the last key frame whose features are complete, so no frame waits
-// for features but the first. One key frame is computed at a time; of those that come meanwhile the
-// newest waits. With T the time of features and t that of a frame, features are D = ceil(T / t)
-// frames late, and with a key frame every n >= D frames the furthest one is n - 1 + D frames away.
-// Decides only: events in, actions out.
+// Every frame is answered from the last key frame with complete features; only the first waits. One
+// key frame is computed at a time; the newest of the others waits. With T the time of features and
+// t that of a frame, features are D = ceil(T / t) frames late, and with a key frame every n >= D
+// frames at most n - 1 + D frames old. No threads or I/O.
 
 // Frames by which features are late: D above. REQUIRES: frame_us > 0.
 int64_t feature_delay(int64_t features_us, int64_t frame_us);
@@ -41,8 +40,8 @@ class AsyncKeys {
 
   // The next frame, of a larger number than those before.
   Decision on_frame(size_t frame, bool is_key);
-  // Features of the frame that was started are complete, or will never be: then it is no reference.
-  // The frame to start now, if one waits.
+  // Features of the started frame are complete, or failed: then it is no reference. Returns the
+  // frame to start now, if one waits.
   std::optional<size_t> on_features(bool complete = true);
 
   // The key frame that is computed now.
@@ -76,9 +75,9 @@ class AsyncFeatures {
   // The newest key frame whose features are complete; null: there is none.
   std::shared_ptr<const Key> latest() const;
 
-  // The next frame, of a larger number than those before. The key frame to answer it from, which is
-  // never newer: waits only if there is none, and the frame is then its own. Fails as `compute` did
-  // since the last call.
+  // The next frame, in order. Returns the key frame to answer it from, never a newer one: waits
+  // only if there is none, and the frame is then its own. Fails as `compute` did since the last
+  // call.
   Result<std::shared_ptr<const Key>> next(const KeyImage& image, bool is_key, const Tensor& input);
 
  private:

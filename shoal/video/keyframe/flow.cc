@@ -136,7 +136,6 @@ class Search {
   const int64_t block_, rows_, columns_;
   std::vector<Step> found_;
   int64_t differences_ = 0;
-  // Of the block that is matched.
   int64_t top_ = 0, left_ = 0;
   Step beside_, above_;
 };

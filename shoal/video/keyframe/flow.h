@@ -4,10 +4,10 @@
 //
 //   sum over p in B of |now(p) - then(p + d)| + price(min(|d|, |d - left|, |d - above|))
 //
-// that is, the sum of absolute differences, and a price for a vector unlike 0 and unlike those of
-// the blocks beside it: where there is nothing to see, noise does not move. The search goes from
-// images of a quarter of the size to a half to the whole: at the first, from the best of a few
-// guesses by steps of 4, 2 and 1 pixels; then around what was found there.
+// the sum of absolute differences, and a price for differing from 0 and from neighbouring blocks,
+// so that noise in flat areas does not move. The search goes from a quarter of the size to a half
+// to the whole: first from the best of a few guesses by steps of 4, 2 and 1 pixels, then around the
+// result.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct Plane {
 struct Luma {
   std::vector<Plane> levels = {};  // the whole one first
 
-  // The whole plane. REQUIRES: there is one.
+  // REQUIRES: `levels` is not empty.
   const Plane& whole() const { return levels.front(); }
 };
 
@@ -55,8 +55,8 @@ struct GreyRange {
 // The least and the largest element. REQUIRES: f32, not empty.
 GreyRange range_of(const Tensor& input);
 
-// The brightness of what a network reads, f32 [1, c, h, w]: the mean of its channels. Flow is then
-// in pixels of the network's input, whatever became of the image before. Fails as above.
+// The brightness of a network's input, f32 [1, c, h, w]: the mean of its channels. Flow is then in
+// pixels of that input. Fails as above.
 Result<Luma> luma_of(const Tensor& input, const GreyRange& range);
 
 // In pixels.
@@ -84,8 +84,8 @@ Flow no_flow(int64_t height, int64_t width);
 // REQUIRES: both have the same size, and so has the guess.
 Flow estimate_flow(const Luma& then, const Luma& now, const Flow* guess = nullptr);
 
-// The flow over two steps: what is at p now was at p + v in the frame between, v = later(p), and at
-// p + v + earlier(p + v) before. REQUIRES: both are of images of one size.
+// The flow over two steps: v = later(p) leads to p + v in the frame between, and p + v + earlier(p
+// + v) in the first. REQUIRES: both are of images of one size.
 Flow composed(const Flow& earlier, const Flow& later);
 
 // The flow of an image that was scaled and moved into another one: x' = x scale + shift. Beside it
@@ -95,8 +95,8 @@ struct FlowPlacement {
 };
 Flow placed(const Flow& flow, int64_t height, int64_t width, const FlowPlacement& at);
 
-// The flow in a plane of features: for each of its pixels the mean over the blocks that it covers,
-// in pixels of that plane. A value.
+// The flow in a plane of features: per pixel the mean over the blocks it covers, in pixels of the
+// plane. A value.
 struct PlaneFlow {
   int64_t height = 0, width = 0;
   std::vector<Vector> vectors = {};  // by rows

@@ -25,7 +25,7 @@ namespace {
 //
 // What deep features see beyond these margins is taken to be as it was.
 
-// Of one stream. Thread-compatible.
+// For one stream. Thread-compatible.
 class SparseFeatures {
  public:
   // Fails as SparseNetwork::compile().
@@ -174,7 +174,6 @@ class SplitPipeline final : public Pipeline {
   }
 
  private:
-  // The key frame to answer this frame from.
   Result<std::shared_ptr<const Key>> reference(const KeyImage& now, bool is_key,
                                                const Tensor& input) {
     if (async_) return async_->next(now, is_key, input);

@@ -1,6 +1,6 @@
-// A network over a stream that computes its features of key frames only (Deep Feature Flow with
-// MobiEye's scheduling [Mao 2019]). Between key frames, those of the last one are moved by the flow
-// of the image, and only the light part of the network runs.
+// Runs a network over a stream, but computes its features on key frames only (Deep Feature Flow
+// with MobiEye's scheduling [Mao 2019]). In between, features are warped by the image's flow, and
+// only the light part of the network runs.
 //
 //   SHOAL_ASSIGN(const auto pipeline, keyframe::Pipeline::open(network, *device));
 //   for (const Tensor& input : inputs) {
@@ -8,8 +8,8 @@
 //     ... answer.outputs ...
 //   }
 //
-// In asynchronous order features are computed on a thread of their own, every frame takes as long
-// as those between key frames, and the features are older by a few frames (async_features.h).
+// In asynchronous order features are computed on their own thread, all frames take equally long,
+// and features are a few frames older (async_features.h).
 #pragma once
 
 #include <cstddef>
@@ -74,9 +74,8 @@ class KeySchedule {
   size_t since_key_ = 0;  // frames; 0: there was no key frame yet
 };
 
-// The sum of vectors since the last key frame, block by block, where vectors are those from each
-// frame to the one before it: what codecs have. (A flow from the key frame itself needs no sum.)
-// A value.
+// The sum of vectors since the last key frame, per block, from each frame to the one before, which
+// is what codecs have. (A flow from the key frame itself needs no sum.) A value.
 class MotionSum {
  public:
   // Of one more frame. Frames of another size begin a new sum.
@@ -101,10 +100,9 @@ struct PipelineOptions {
   bool sparse = false;
 };
 
-// What a person asked for: "off" is none; "auto" by motion, as it is seen by a fixed camera; a
-// number of frames from one key frame to the next. With ":async" after the last two, features are
-// computed on a thread of their own, with ":sparse" only where the image has changed. Fails with
-// kInvalidArgument.
+// Parses "off"; "auto", by motion as seen by a fixed camera; or a number of frames between key
+// frames. The latter two may be followed by ":async", features on a thread of their own, or
+// ":sparse", features only where the image has changed. kInvalidArgument for any other text.
 Result<std::optional<PipelineOptions>> parse_key_frames(std::string_view text);
 
 // The answer to a frame.
@@ -118,17 +116,16 @@ struct Answer {
 // Of one stream. Thread-compatible.
 class Pipeline {
  public:
-  // Fails as check(), find_cut(), split_at() and the device do; with kUnsupported for a network
-  // whose one input is no image f32 [1, c, h, w] of at least kLeastSide. REQUIRES: `device`
-  // outlives the pipeline.
+  // Fails as check(), find_cut(), split_at() and the device do; kUnsupported unless the one input
+  // is an image f32 [1, c, h, w] of at least kLeastSide. REQUIRES: `device` outlives the pipeline.
   static Result<std::unique_ptr<Pipeline>> open(const Graph& network, Device& device,
                                                 const PipelineOptions& options = {});
   virtual ~Pipeline() = default;
 
   // The next frame, as the network reads it. `motion` is the flow from the frame before, in pixels
-  // of the input, if it is known, as from a codec (placed()): then none is estimated. Fails
-  // with kInvalidArgument for another type or size, and as the device does; in asynchronous order
-  // also for a frame before.
+  // of the input, if known, as from a codec (placed()); otherwise it is estimated. kInvalidArgument
+  // for another type or size; fails as the device does, in asynchronous order also for an earlier
+  // frame.
   virtual Result<Answer> run(const Tensor& input, const Flow* motion = nullptr) = 0;
 
   // How many multiply-accumulates a key frame takes, and another one.

@@ -1,10 +1,9 @@
 // SparseNetwork: a network that computes only where a mask says so (SSI [Mao 2019]).
 //
-// The mask of the input is brought to the plane of each value, and of a node whose kernel can leave
-// out parts of its output (engine/cpu/kernel.h) only the tiles that are set are computed;
-// the others are zero. Other kernels compute their whole output from what there is. As with the
-// source's index of positions and smaller matrix, a tile costs what it has of the pixels; a scan of
-// the mask gives the rectangles (delta::TileMask::rectangles), and no element is copied.
+// The mask of the input is mapped to each value's plane; a node whose kernel can leave out parts of
+// its output (engine/cpu/kernel.h) computes only the set tiles, and zeros elsewhere. Other kernels
+// compute everything. A scan of the mask gives rectangles (delta::TileMask::rectangles), and no
+// element is copied.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +27,8 @@ namespace shoal::keyframe {
 // Masks for spatially sparse inference: where in an image a network is to compute (SSI [Mao 2019]).
 // The masks are those of delta inference (delta/changes.h).
 
-// By how many pixels boxes of objects grow: more, the longer ago they were found. The source gives
-// 64, the ratio of the first map of features to the last, and says only that it grows.
+// The margin in pixels around boxes found this many frames ago. The source gives 64, the ratio of
+// the first map of features to the last, and says only that it grows.
 int64_t margin_after(int64_t frames);
 
 // Feedback mask: the tiles that a box, enlarged on each side and clipped to the plane, overlaps.
@@ -52,20 +51,20 @@ delta::TileMask regridded(const delta::TileMask& mask, const delta::Grid& grid);
 // Thread-compatible.
 class SparseNetwork {
  public:
-  // kUnsupported if the device is no CPU, or the graph has not one input and outputs that nodes
-  // compute; fails as the device does. `most_tile`: rows and columns of a tile, at most, unless a
-  // kernel wants more.
+  // kUnsupported if the device is no CPU, or unless the graph has one input and outputs that nodes
+  // compute; fails as the device does. `most_tile`: the most rows and columns of a tile, unless a
+  // kernel needs more.
   static Result<SparseNetwork> compile(const Graph& graph, Device& device, int64_t most_tile = 8);
 
   size_t outputs() const { return whole_->graph().outputs().size(); }
 
-  // The tiles of the last layer that are computed for a mask of the input, a superset of it. With
-  // all tiles set, or none that can be left out, everything is computed.
+  // The tiles of the last layer computed for a mask of the input, a superset of it. All, if none
+  // can be left out.
   delta::TileMask computed(const delta::TileMask& mask) const;
 
-  // Runs where the mask of the input says so. Outputs that are defined are written into, others are
-  // made. Fails as the device does. REQUIRES: the input has the graph's type, the mask covers its
-  // plane, and there are outputs().
+  // Runs where the mask is set. Defined outputs are written into, others are allocated. Fails as
+  // the device does. REQUIRES: the input has the graph's type, the mask covers its plane, and there
+  // are outputs().
   Status run(const Tensor& input, const delta::TileMask& mask, std::span<Tensor> outputs);
 
  private:

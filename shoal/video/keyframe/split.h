@@ -1,6 +1,5 @@
-// A network as two: a heavy part that computes features, and a light one that does its task with
-// them (Deep Feature Flow [Mao 2019]). Features of a key frame can then stand, warped, for those of
-// the frames after it.
+// Splits a network into a heavy part that computes features, and a light one for the task (Deep
+// Feature Flow [Mao 2019]), so that warped features of a key frame can serve later frames.
 //
 //   SHOAL_ASSIGN(const auto at, keyframe::find_cut(network));
 //   SHOAL_ASSIGN(const keyframe::SplitNetwork split, keyframe::split_at(network, at));
@@ -25,9 +24,8 @@ struct SplitNetwork {
   int64_t features_macs = 0, task_macs = 0;  // multiply-accumulates of a run
 };
 
-// Splits a network at values of it. kInvalidArgument if an output needs an input of the network
-// other than through these values, or if no output needs one of them. What depends on no input may
-// be computed by both parts.
+// Splits a network at these values. kInvalidArgument if an output depends on the input other than
+// through them, or not on them at all. Constant parts may be computed in both.
 Result<SplitNetwork> split_at(const Graph& network, std::span<const ValueId> at);
 
 // Which cut to look for. A value.
@@ -36,10 +34,10 @@ struct CutOptions {
   size_t most_values = 3;   // at which it is split: detectors have features of several strides
 };
 
-// The first place, in the order of nodes, at which a network can be split so that the second part
-// is light enough and all features are images, f32 [n, c, h, w] of more than one pixel; if none is
-// light enough, the place with the lightest second part. A later place saves more, an earlier one
-// leaves more of the network to see what warping did. kUnsupported where there is no such place.
+// The first place, in node order, with a light enough second part and features that are images, f32
+// [n, c, h, w] of more than one pixel; otherwise the place with the lightest second part. A later
+// place saves more, an earlier one leaves more layers to correct warping. kUnsupported if there is
+// none.
 Result<std::vector<ValueId>> find_cut(const Graph& network, const CutOptions& options = {});
 
 }  // namespace shoal::keyframe

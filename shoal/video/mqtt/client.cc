@@ -60,7 +60,6 @@ Result<Broker> parse_broker(std::string_view url) {
 #ifdef SHOAL_MQTT
 namespace {
 
-// The functions that are used, from the library.
 struct Api {
   decltype(&::mosquitto_lib_init) lib_init;
   decltype(&::mosquitto_new) create;

@@ -1,9 +1,8 @@
-// Client: a connection to an MQTT broker, by libmosquitto, which is loaded when a client is made.
+// Client: a connection to an MQTT broker, by libmosquitto, which is loaded on first use.
 //
-// The connection is made in the background, and again whenever it is lost. What is retained is kept
-// here, the last message of each topic, and sent again after each connection: a broker that was
-// restarted has forgotten it. Other messages are dropped while there is no connection, and while
-// more than a few hundred are on their way: nothing grows because a broker is slow.
+// Connects and reconnects in the background. The last retained message of each topic is kept and
+// sent after each connection, because a restarted broker has forgotten it. Other messages are
+// dropped while disconnected, and beyond a few hundred in flight, so memory is bounded.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace shoal::mqtt {
 // A message. A value.
 struct Message {
   std::string topic, payload;
-  bool retain = false;  // a state: the broker gives it to those who come later
+  bool retain = false;  // a state: the broker gives it to later subscribers
   int qos = 0;          // 1: at least once
 
   friend bool operator==(const Message&, const Message&) = default;
@@ -50,12 +49,12 @@ struct ClientStatistics {
 // Thread-safe.
 class Client {
  public:
-  // Connects in the background. `will` is what the broker publishes when this process is gone.
-  // kUnsupported without libmosquitto.
+  // Connects in the background. The broker publishes `will` if this process dies. kUnsupported
+  // without libmosquitto.
   static Result<std::unique_ptr<Client>> connect(const Broker& broker, const Message& will);
   virtual ~Client() = default;  // waits a moment for what is on its way
 
-  // Takes a message: see the head of this file.
+  // Queues a message.
   virtual void publish(const Message& message) = 0;
   // What happened so far.
   virtual ClientStatistics statistics() const = 0;

@@ -15,7 +15,6 @@ using watch::EventKind;
 constexpr double kRefresh = 30;  // seconds between publications of what has not changed
 constexpr const char* kExpire = "90";
 
-// A word of a topic.
 std::string slug(std::string_view text) {
   std::string word;
   for (const char c : text) {

@@ -1,5 +1,5 @@
-// Reporter: what is published about streams, in the manner of Frigate and as Home Assistant
-// discovers it. With the prefix "shoal", a camera "door", a zone "step" and a line "gate":
+// Reporter: publishes what happens in streams, in Frigate's topics, with Home Assistant's
+// discovery. With the prefix "shoal", a camera "door", a zone "step" and a line "gate":
 //
 //   shoal/available                        online, offline
 //   shoal/door/person                      how many are present
@@ -9,9 +9,8 @@
 //                                          "before" and "after": what is known of the object
 //   homeassistant/sensor/shoal_door/person/config   how Home Assistant shows a count
 //
-// All but events are retained. A count is announced when its class is first seen, and published
-// when it changes and twice a minute; Home Assistant takes one that is not for unavailable, as
-// after a crash.
+// All but events are retained. A count is announced when its class is first seen, and published on
+// change and twice a minute; Home Assistant takes an older one for unavailable, as after a crash.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +38,8 @@ struct ReporterOptions {
   std::string version = {};  // of the program
 };
 
-// Names for topics, each another, from what was given as sources: the letters, digits, - and _ of
-// the host and the path of a URL, or of the last part of a path. Nothing of a user or a password.
+// Unique topic names from source names: the letters, digits, - and _ of a URL's host and path, or
+// of a path's last part. Never a user or password.
 std::vector<std::string> camera_names(const std::vector<std::string>& sources);
 
 // Decides what to publish. A value. Thread-compatible.
@@ -49,11 +48,11 @@ class Reporter {
   // Nothing was seen yet. REQUIRES: options.class_name.
   explicit Reporter(ReporterOptions options) : options_(std::move(options)) {}
 
-  // Whether a reporter is there: the first message, and the last one or the broker's last will.
+  // The first message, and the last one or the broker's last will.
   Message availability(bool online) const;
 
-  // What is to be published after a frame of a camera, `now` seconds since 1970. REQUIRES: camera <
-  // cameras, and the activity has the zones and lines of the options.
+  // The messages after a frame of a camera, `now` seconds since 1970. REQUIRES: camera < cameras,
+  // and the activity has the zones and lines of the options.
   std::vector<Message> report(size_t camera, const watch::Activity& activity,
                               const std::vector<watch::Event>& events, double now);
 

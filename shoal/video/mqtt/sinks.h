@@ -1,5 +1,5 @@
-// Sinks: where the answers about streams of images go: lines of JSON, lines for people, annotated
-// videos, clips of events, totals of zones and lines, a broker.
+// Sinks: the outputs for streams: JSON lines, text, annotated videos, clips of events, totals of
+// zones and lines, a broker.
 #pragma once
 
 #include <filesystem>
@@ -32,7 +32,7 @@ struct SinkOptions {
   // Called with lines about each frame, for people; none: they are not made.
   std::function<void(const std::string& lines)> on_text = {};
 
-  // Whether what objects do is wanted, for which they need identities.
+  // Whether activity is wanted, which needs identities.
   bool wants_activity() const {
     return !zones.empty() || !lines.empty() || !broker.empty() || !clips.empty();
   }
@@ -45,12 +45,13 @@ std::filesystem::path target_of(const std::filesystem::path& out, const std::str
 // Called on the thread that watches.
 class Sinks {
  public:
-  // Fails where something cannot be written, a place is none, or the broker cannot be reached.
+  // Fails if something cannot be written, a zone or line is invalid, or the broker cannot be
+  // reached.
   static Result<std::unique_ptr<Sinks>> open(const SinkOptions& options,
                                              const std::vector<std::string>& sources,
                                              const detect::Head& head);
 
-  // Takes the answer about a frame. Returns its events, without wants_activity() none.
+  // Handles a frame's answer. Returns its events; none without wants_activity().
   Result<std::vector<watch::Event>> add(const watch::FrameAnswer& answer);
   // All streams have ended.
   Status finish();

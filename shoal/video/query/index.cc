@@ -50,7 +50,7 @@ Result<Cluster> parse_cluster(JsonText& json) {
   return cluster;
 }
 
-// What everybody who reads an index relies on.
+// The invariants of an index.
 Status check(const Index& index) {
   if (index.frames < 0 || index.classes < 0) return corrupt("a negative size");
   const auto positive = [](double threshold) { return threshold > 0; };

@@ -1,9 +1,9 @@
 // Index: objects of a video by the labels they may have, alike ones together [Huynh 2019, 5].
 //
-// For every label of an object it goes into the nearest of that label's clusters, if its features
-// are within a distance of the cluster's mean, else into a new one. At most `open` clusters of a
-// label grow at a time: the one that was joined longest ago is closed then, and stays in the index.
-// A query verifies one object of a cluster, its first, and takes its answer for all of them.
+// An object goes, for each of its labels, into the nearest of the label's clusters if its features
+// are within a distance of the mean, else into a new one. At most `open` clusters of a label grow
+// at a time: the least recently joined is closed then. A query verifies the first object of a
+// cluster and takes the answer for all.
 //
 // In a file it is a JSON object:
 //
@@ -32,10 +32,10 @@ namespace shoal::query {
 //
 //   R(x) = union over the exits j of J of the best k classes of exit j        [Huynh 2019, 5]
 //
-// It has k labels where the exits agree, and up to |J| k where they do not. The index is as large
-// as the sum of |R|. A configuration (k, J) is chosen on labelled examples: the smallest sum with
-// which the true label of the wanted share of examples is in R. J is the first exits up to some
-// number, or one exit alone, which is what Focus does.
+// It has k labels if the exits agree, and up to |J| k otherwise. The index is as large as the sum
+// of |R|. (k, J) is chosen on labelled examples: the smallest sum with which R has the true label
+// of the wanted share of examples. J is the first exits up to some number, or one exit alone, as in
+// Focus.
 
 // Scores of all classes at each exit, the last classifier's last.
 using ExitScores = std::vector<std::vector<float>>;
@@ -72,8 +72,8 @@ enum class LabelChoice : uint8_t {
   kPrefixes,  // the first n exits
   kOneExit,   // one exit alone, the control
 };
-// The configuration with the fewest entries, k up to `most_k`, with at least this recall; of
-// several the one with fewer exits. Nothing where there is none.
+// The configuration with the fewest entries, k up to `most_k`, with at least this recall; of equals
+// the one with fewer exits. nullopt if there is none.
 std::optional<LabelFigures> choose_labels(std::span<const Example> examples, LabelChoice choice,
                                           double recall = 0.99, size_t most_k = 6);
 
@@ -143,11 +143,11 @@ class Indexer {
   size_t entries_ = 0;
 };
 
-// The text of a file, and back: hostile text is kCorrupt, or an index that could be.
+// The text of a file, and back. Untrusted text is kCorrupt, or a possible index.
 std::string to_text(const Index& index);
 Result<Index> parse_index(std::string_view text);
 
-// The file: all of it new, or as it was. kNotFound where there is none.
+// Replaces and reads a file atomically. kNotFound if there is none.
 Status save(const Index& index, const std::filesystem::path& file);
 Result<Index> load_index(const std::filesystem::path& file);
 

@@ -14,7 +14,7 @@
 namespace shoal::query {
 namespace {
 
-// What exits decide about a cluster; nothing: they do not.
+// What exits decide about a cluster; nullopt if they do not.
 std::optional<bool> decision(const Cluster& cluster, std::span<const double> thresholds) {
   for (size_t j = 0; j < std::min(thresholds.size(), cluster.exits.size()); ++j) {
     if (cluster.exits[j].probability >= thresholds[j]) {
@@ -42,7 +42,6 @@ Result<int64_t> best_of(Classifier& classifier, const Tensor& image) {
   return fit::best_class(scores.back());
 }
 
-// Frames that both networks have seen.
 Result<std::vector<Example>> examples_of(const VideoIndexOptions& options, Classifier& cheap,
                                          Classifier& expensive) {
   std::vector<Example> examples;

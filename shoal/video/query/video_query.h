@@ -1,5 +1,5 @@
-// Queries about a video: an index that a cheap classifier makes of its frames, and the frames that
-// show a class, with few looks of an expensive classifier [Huynh 2019, 5].
+// Queries about a video: an index made by a cheap classifier, and the frames that show a class,
+// with few runs of an expensive classifier [Huynh 2019, 5].
 #pragma once
 
 #include <atomic>
@@ -46,24 +46,23 @@ class Classifier {
   std::optional<Session> session_;       // of one without
 };
 
-// Ask: the frames of an index that show a class, with few answers of an expensive network.
+// Ask: the frames of an index that show a class, with few runs of an expensive network.
 //
 //   for each cluster of the class:                                            [Huynh 2019, 5]
 //     for exit j: if the probability of its best class reaches tau[j]:
 //                   the cluster is taken iff that is the class; next cluster
 //     else it is taken iff the expensive network sees the class in its first object
 //
-// Thresholds tau are learned from examples that the expensive network has seen: the lowest ones for
-// which these say, at some risk, that the wanted share of an exit's answers is right
-// (shrink/exits/thresholds/thresholds.h). An exit without such a threshold stays off.
-// Since the index has the answers of exits, they cost a query nothing: it never takes more calls
-// than without exits, however weak these are.
+// Thresholds tau are learned from examples that the expensive network has seen: the lowest that
+// show, at some risk, the wanted share of right answers (shrink/exits/thresholds/thresholds.h). An
+// exit without one stays off. Exit answers are in the index, so a query never takes more calls than
+// without exits.
 
-// The thresholds of exits that examples say. Fails as exits::thresholds_for_precision() does.
+// Learns the thresholds. Fails as exits::thresholds_for_precision() does.
 Result<std::vector<double>> thresholds_from(std::span<const Example> examples,
                                             const exits::WantedPrecision& wanted = {.shares = 20});
 
-// The class that the expensive network sees in the first object of a cluster.
+// The expensive network's class for the first object of a cluster.
 using ExpensiveFunction = std::function<Result<int64_t>(const Cluster& cluster)>;
 
 // The answer.
@@ -82,8 +81,8 @@ Result<AskResult> ask(const Index& index, int64_t label, std::span<const double>
 // How many calls ask() will take.
 size_t calls_needed(const Index& index, int64_t label, std::span<const double> thresholds);
 
-// Precision and recall of frames against the true ones, both ascending; 1 where there is nothing
-// to find or nothing was found.
+// Precision and recall of frames against the true ones, both ascending; 1 if there is nothing to
+// find or nothing was found.
 struct Retrieval {
   double precision = 1, recall = 1;
 };
@@ -108,15 +107,14 @@ struct VideoIndex {
   double seconds = 0;  // without those of the expensive classifier
 };
 
-// Indexes all frames. Where there is an expensive classifier, frames that both have seen say which
-// labels go into the index and from which probability on exits are trusted. Fails as
-// watch::open_source() and the classifiers do.
+// Indexes all frames. With an expensive classifier, frames that both have seen determine the labels
+// in the index and the thresholds of exits. Fails as watch::open_source() and the classifiers do.
 Result<VideoIndex> index_video(Classifier& cheap, Classifier* expensive,
                                const VideoIndexOptions& options);
 
-// The frames that show a class. The expensive classifier sees each frame that is needed once, in
-// the order of the video: these are the calls of the answer. Fails as watch::open_source() and the
-// classifier do, and with kInvalidArgument if the video has fewer frames than it had.
+// The frames that show a class. The expensive classifier runs once on each needed frame, in video
+// order: these are the calls of the answer. Fails as watch::open_source() and the classifier do;
+// kInvalidArgument if the video has fewer frames than the index.
 Result<AskResult> ask_video(const Index& index, int64_t label, std::span<const double> thresholds,
                             Classifier& expensive, const std::atomic<bool>* cancel = nullptr);
 

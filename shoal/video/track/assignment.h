@@ -20,9 +20,9 @@ struct Costs {
   double at(size_t row, size_t column) const { return values[row * columns + column]; }
 };
 
-// The column of each row, or kUnassigned; a column is given once. As many pairs as can be are made,
-// of those with the least sum; then pairs that cost more than `most` are taken apart. REQUIRES:
-// costs are finite, and values has rows * columns of them.
+// The column of each row, or kUnassigned; each column once. As many pairs as possible are made with
+// the least sum; then pairs that cost more than `most` are undone. REQUIRES: costs are finite, and
+// values has rows * columns of them.
 std::vector<size_t> assign(const Costs& costs, double most);
 
 }  // namespace shoal::track

@@ -11,7 +11,6 @@ namespace {
 
 using detect::Point;
 
-// A block of squares of an image.
 struct Block {
   int64_t left = 0, top = 0, right = 0, bottom = 0;  // in squares
 

@@ -21,7 +21,6 @@ double percent(double part, size_t whole) {
   return whole == 0 ? 0 : 100 * part / static_cast<double>(whole);
 }
 
-// A line of a file of MOT.
 struct Line {
   size_t frame = 0;  // from 0
   int64_t id = 0;

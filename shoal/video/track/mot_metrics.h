@@ -1,14 +1,13 @@
 // How well objects were followed, as MOT challenges and TrackEval define it.
 //
 // CLEAR (Bernardin and Stiefelhagen 2008). In each frame, true and shown boxes are paired one to
-// one at an overlap of 0.5 or more: pairs of the frame before first, then those that overlap most.
-// With the misses FN, the false alarms FP and the switches IDSW, at which a true object is paired
-// with another identity than the last time:
+// one at an overlap of 0.5 or more: pairs of the last frame first, then by overlap. With the misses
+// FN, the false alarms FP and the identity switches IDSW of true objects:
 //
 //   MOTA = 1 - (FN + FP + IDSW) / truths      MOTP = mean overlap of the pairs
 //
 // Identity (Ristani et al. 2016). True objects and identities are paired once for the whole stream,
-// so that the frames in which paired ones overlap, IDTP, are most:
+// to maximise IDTP, the frames in which pairs overlap:
 //
 //   IDF1 = 2 IDTP / (truths + shown)
 #pragma once
@@ -52,7 +51,7 @@ class MotMetrics {
   size_t false_alarms() const { return shown_ - hits_; }
   size_t switches() const { return switches_; }
 
-  // Percent; 0 where nothing was there.
+  // Percent; 0 for no boxes.
   double mota() const;
   double motp() const;
   double idf1() const;
@@ -66,8 +65,8 @@ class MotMetrics {
 };
 
 // Lines "frame, id, left, top, width, height, confidence, ..." with frames from 1, as MOT writes
-// them. Lines of confidence 0, which do not count in ground truth, are left out. kCorrupt, naming
-// file and line, for a line that is none.
+// them. Lines of confidence 0 do not count in ground truth and are left out. kCorrupt, naming file
+// and line, for any other line.
 Result<Identities> read_identities(const std::filesystem::path& path);
 
 }  // namespace shoal::track

@@ -125,7 +125,7 @@ std::vector<Track> Tracker::update(const std::vector<Detection>& detections, siz
   std::vector<bool> used(detections.size(), false);
   match(detections, used, /*high=*/true);
   if (options_.association == Association::kTwoScores) match(detections, used, /*high=*/false);
-  // A track that was never confirmed was a mistake of the detector.
+  // An unconfirmed track was a mistake of the detector.
   std::erase_if(tracks_, [&](const Tracked& track) {
     return track.missed > options_.max_missed ||
            (track.missed > 0 && track.hits < options_.confirmations);

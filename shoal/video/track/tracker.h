@@ -1,14 +1,12 @@
 // Tracker: which detections of successive frames are the same object.
 //
-// Each track has a Kalman filter for the centre and the size of its box, each a position x with a
-// velocity v: x' = x + v dt. Where tracks should be is compared with what was found, by 1 -
-// overlap, and assigned at the least cost, in the manner of ByteTrack: first detections of a high
-// score to all tracks, then those of a low score to the tracks that are left, which is how an
-// object that is half hidden keeps its identity. What is left of a high score begins a track; a
-// track that nothing was assigned to for a while ends.
+// Each track has a Kalman filter for its box's centre and size, each a position x with a velocity
+// v: x' = x + v dt. Predicted and detected boxes are assigned at the least sum of 1 - overlap, as
+// in ByteTrack: high-score detections to all tracks, then low-score ones to the tracks left, which
+// keeps the identity of half hidden objects. A remaining high-score detection begins a track; a
+// track without detections for a while ends.
 //
-// Between detections an image may say how far a track moves (box_motion.h), which is then what the
-// filter expects, in place of v dt.
+// Between detections an image may give a track's motion (box_motion.h), which then replaces v dt.
 #pragma once
 
 #include <array>
@@ -64,13 +62,12 @@ class Tracker {
   std::vector<Track> update(const std::vector<detect::Detection>& detections, size_t frames = 1,
                             size_t coast = 0);
 
-  // A frame without detections, `frames` after the one before: what was seen in the last update
-  // moves as the image says, and with the velocity of the filter where it says nothing.
+  // A frame without detections, `frames` after the one before: boxes move as the image says, or
+  // with the filter's velocity.
   void follow(const Motion& motion, size_t frames = 1);
 
-  // Where the objects that were seen in the last update should be `frames` later: their boxes,
-  // where they were followed to, or else moved with the velocity of the filter. Those that are not
-  // confirmed have the id 0.
+  // The expected boxes `frames` later of the objects seen in the last update, from where they were
+  // followed to, or else by the filter's velocity. Unconfirmed ones have the id 0.
   std::vector<Track> expected(size_t frames) const;
 
  private:

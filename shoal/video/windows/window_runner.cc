@@ -77,7 +77,6 @@ Status SlidingWindow::give_up(std::vector<Window>& windows) {
   return advance(windows);
 }
 
-// Takes what is in order now.
 Status SlidingWindow::advance(std::vector<Window>& windows) {
   for (auto at = waiting_.find(next_); at != waiting_.end(); at = waiting_.find(next_)) {
     const std::optional<Tensor> item = std::move(at->second);
@@ -102,7 +101,6 @@ Status SlidingWindow::advance(std::vector<Window>& windows) {
   return {};
 }
 
-// How many windows end before a tag.
 size_t SlidingWindow::ends_before(int64_t tag) const {
   const auto first = static_cast<int64_t>(options_.size) - 1;
   const auto stride = static_cast<int64_t>(options_.stride);

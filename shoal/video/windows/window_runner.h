@@ -1,6 +1,6 @@
-// Window runner: a clip model over a stream. A network gives features of each item, once; a second
-// one answers for the temporal pyramid of each window of them. Or the second takes whole windows of
-// items, stacked along an axis, as C3D does.
+// Window runner: a clip model over a stream. One network computes the features of each item once; a
+// second one reads the temporal pyramid of each window. Or the second takes whole windows of items,
+// stacked along an axis, as C3D does.
 //
 //   WindowRunner runner(head, {.window = {.size = 15}, .pyramid_levels = 4});
 //   SHOAL_ASSIGN(const Tensor features, features_of(network, frame));   // by any worker
@@ -26,10 +26,9 @@ namespace shoal::windows {
 
 // Sliding window: the last n items of a stream, in order, however they arrive [Hadidi 2021, 4.5].
 //
-// Items have tags 0, 1, 2, ... Workers that take turns give them back in another order, twice, or
-// not at all. An item waits until those before it have arrived. One that is missing is lost after
-// lose(), when more than `patience` items wait behind it, or at the end; what becomes of
-// the windows that it belongs to is the gap policy:
+// Items have tags 0, 1, 2, ... and may arrive out of order, twice, or not at all, from several
+// workers. An item waits for those before it. A missing one is lost after lose(), when more than
+// `patience` items wait behind it, or at the end; the gap policy decides about its windows:
 //
 //   drop   they are left out; later windows are the same as without the loss
 //   hold   the item before it stands for it, in gaps of up to `size` items; longer ones are dropped
@@ -71,9 +70,8 @@ class SlidingWindow {
   // REQUIRES: size and stride are above 0.
   explicit SlidingWindow(const WindowOptions& options);
 
-  // An item has arrived: the windows that are complete now, in order. Items that were there before
-  // are ignored. kInvalidArgument for a tag below 0 or above 2^62, kUnavailable where a loss is an
-  // error.
+  // Adds an item and returns the windows that are now complete, in order. Repeated items are
+  // ignored. kInvalidArgument for a tag below 0 or above 2^62, kUnavailable if a loss is an error.
   Result<std::vector<Window>> add(int64_t tag, Tensor item);
   // An item will not arrive. Fails as add() does.
   Result<std::vector<Window>> lose(int64_t tag);
@@ -103,8 +101,8 @@ class SlidingWindow {
   WindowFigures figures_;
 };
 
-// Temporal pyramid: what happened in a window, as maxima of features over ever shorter ranges of it
-// (Ryoo et al. 2015; [Hadidi 2021, 4.5]).
+// Temporal pyramid: maxima of a window's features over ever shorter ranges (Ryoo et al. 2015;
+// [Hadidi 2021, 4.5]).
 //
 // Level l divides the window into 2^l ranges, as equal as they can be: range r of n items is
 // [r n / 2^l, (r + 1) n / 2^l), and at least one item. Four levels are 1 + 2 + 4 + 8 = 15 ranges,
@@ -130,8 +128,8 @@ struct WindowAnswer {
 // The one output of a network of one input. Fails as the session does. Thread-safe.
 Result<Tensor> features_of(Session& network, const Tensor& item);
 
-// The items of a window one after the other along an axis. kInvalidArgument where they are of
-// different types or have no such axis.
+// The items of a window concatenated along an axis. kInvalidArgument for different types or no such
+// axis.
 Result<Tensor> stacked(std::span<const Tensor> items, size_t axis);
 
 // Thread-compatible.

@@ -2,10 +2,9 @@
 //
 //   E(range) = sum over bins of count * ((f'(x) step)^2 / 12 + (f(x) - f(clamp x))^2),
 //
-// where x is the bin's centre, step = (high - low) / 255, and f what reads the elements (x itself
-// if that is not one function). The first term is the variance of rounding, the second the error of
-// clamping. A wide range rounds coarsely, a narrow one clamps much. The search tries 64 cuts per
-// end and costs 3 * 64 evaluations of at most 4096 bins, whatever the number of elements.
+// with x the bin's centre, step = (high - low) / 255, and f the reader of the elements (x itself if
+// that is not one function). The first term is the variance of rounding, the second the error of
+// clamping. The search tries 64 cuts per end and costs 3 * 64 evaluations of at most 4096 bins.
 #include "shoal/shrink/compress/analysis/histogram.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Histogram: how often the elements of a value have which size, over many runs, and the range that
-// the 256 steps of a byte are best spent on.
+// Histogram: counts of a value's elements by size over many runs, and the range that 256
+// quantisation steps serve best.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ enum class RangeRule : uint8_t {
 inline constexpr std::array kRangeRules = {RangeRule::kMinMax, RangeRule::kPercentile,
                                            RangeRule::kMse};
 
-// Their names, "minmax", "percentile" and "mse", and back; nothing for another name.
+// "minmax", "percentile" and "mse", and back; nullopt for any other name.
 std::string_view name_of(RangeRule rule);
 std::optional<RangeRule> find_range_rule(std::string_view name);
 
@@ -42,20 +42,20 @@ using ElementFunction = std::function<double(double)>;
 // Counts of magnitudes. A value; one thread at a time may change it.
 class Histogram {
  public:
-  // Counts these elements, too. No range has to be known before: the histogram grows. NaN, infinity
-  // and magnitudes beyond 1e30 are ignored.
+  // Counts these elements. The histogram grows as needed. NaN, infinity and magnitudes beyond 1e30
+  // are ignored.
   void add(std::span<const float> elements);
 
-  // The range by this rule. It contains 0, which has to be exact for padding. Where all that reads
-  // the elements is a function of them, kMse counts the error behind it: of what Sigmoid makes of
-  // -20 and -30, nothing is worth a step.
+  // The range by this rule. It contains 0, which has to be exact for padding. If all readers of the
+  // elements are the function `read_by`, kMse counts the error after it: telling -20 from -30 is
+  // worth nothing before a Sigmoid.
   Range range(RangeRule rule, const ElementFunction& read_by = {}) const;
   // By kMse.
   Range best_range(const ElementFunction& read_by = {}) const;
 
  private:
   static constexpr size_t kBins = 4096;
-  // Elements that lie in one bin, what is made of them, and how fast that changes there.
+  // Elements in one bin, their image under `read_by`, and its slope there.
   struct Bin {
     double count = 0, x = 0, y = 0, slope = 1;
   };

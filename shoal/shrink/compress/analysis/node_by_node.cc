@@ -5,7 +5,7 @@
 namespace shoal::compress {
 namespace {
 
-// A node by itself, and what it reads that is no constant.
+// A node by itself, and its inputs that are not constant.
 struct Single {
   Graph graph;
   std::vector<ValueId> reads;  // in the order of the graph's inputs, each once

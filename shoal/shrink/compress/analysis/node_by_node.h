@@ -1,5 +1,4 @@
-// Runs a graph node by node on several examples at once, so that what a node gave can be changed
-// before others read it.
+// Runs a graph node by node on several examples at once, with a hook to change values in between.
 #pragma once
 
 #include <functional>
@@ -15,8 +14,8 @@ namespace shoal::compress {
 
 // Called after each node with its first output of each example, whose elements it may change.
 using AfterNode = std::function<void(const Node& node, std::span<Tensor> outputs)>;
-// Called before each node with its first input of each example, none if that is a constant. Gives
-// the constants that the node is to have in place of its own, by input.
+// Called before each node with its first input of each example, none if that is a constant. Returns
+// constants to replace the node's own, by input.
 using BeforeNode =
     std::function<std::map<size_t, Tensor>(const Node& node, std::span<const Tensor> inputs)>;
 

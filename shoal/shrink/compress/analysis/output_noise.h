@@ -1,8 +1,7 @@
-// OutputNoise: how far the answers of a network are from those of another one.
+// OutputNoise: the distance between the answers of two networks.
 //
-// Of an output that holds boxes and probabilities, one number for all elements would tell of the
-// boxes alone. The elements of an output are therefore taken apart along each axis, and a slice s
-// counts by its own variance V_s:
+// In an output of boxes and probabilities, boxes would dominate a single number. So the elements
+// are sliced along each axis, and a slice s counts by its own variance V_s:
 //
 //   noise = max over axes of mean over s of min(1, sum of d^2 / (V_s + mean of V / 100)),
 //
@@ -21,10 +20,10 @@
 
 namespace shoal::compress {
 
-// The sum of the answers seen so far. A value. Not thread-safe.
+// A running sum. A value. Not thread-safe.
 class OutputNoise {
  public:
-  // The outputs for one example. What is not f32 does not count. REQUIRES: both have the same
+  // The outputs for one example; those that are not f32 are ignored. REQUIRES: both have the same
   // types, the same in each call.
   void add(std::span<const Tensor> wanted, std::span<const Tensor> got);
 
@@ -32,7 +31,6 @@ class OutputNoise {
   double value() const;
 
  private:
-  // Sums over the elements of a slice.
   struct Slice {
     double count = 0, sum = 0, squares = 0, differences = 0;
 

@@ -19,7 +19,7 @@ bool is_plain_gemm(const Node& node) {
   return node.integer("transA", 0) == 0 && node.real("alpha", 1) == 1 && node.real("beta", 1) == 1;
 }
 
-// The axis of the weights that has one index per output channel; nothing if there is none.
+// The axis of the weights that has one index per output channel; nullopt if there is none.
 std::optional<size_t> channel_axis_of(const Node& node, const Tensor& weights) {
   if (node.op == &ops::conv) return 0;
   if (node.op == &ops::gemm && is_plain_gemm(node)) return node.integer("transB", 0) != 0 ? 0 : 1;

@@ -15,14 +15,14 @@ struct WeightedProduct {
   size_t channel_axis = 0;          // of the weights: that of the output channels
 };
 
-// Nothing if the node is no Conv, Gemm or MatMul, or one that integers cannot stand for.
+// nullopt unless the node is a Conv, Gemm or MatMul that integers can compute.
 std::optional<WeightedProduct> product_of(const Graph& graph, const Node& node);
 
 // Per value, whether it is a parameter of a node (model/graph/parameter.h). Pure.
 std::vector<bool> learned_values(const Graph& graph);
 
-// The first node that reads a constant of bytes or makes bytes from reals; null where there is
-// none. An image of bytes is neither. Valid as long as the graph.
+// The first node that reads a constant of bytes or makes bytes from reals; null if there is none.
+// An image of bytes is neither. Valid as long as the graph.
 const Node* quantised_node(const Graph& graph);
 
 }  // namespace shoal::compress

@@ -1,4 +1,4 @@
-// ValueProbe: runs a graph and shows what some of its values are.
+// ValueProbe: runs a graph and shows some of its inner values.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace shoal::compress {
 
-// See the head of this file. Thread-compatible: one thread at a time.
+// Thread-compatible.
 class ValueProbe {
  public:
   // Compiles the graph with these values as further outputs. Fails as device.compile() does.

@@ -40,7 +40,6 @@ constexpr size_t kNeighbours = 2;
 
 Status refusal(std::string why) { return Status(Code::kUnsupported, std::move(why)); }
 
-// The search for the ranks of one layer.
 class Choice {
  public:
   Choice(const Graph& graph, const Node& node, const Factors& factors, LayerTrial trial,
@@ -58,7 +57,6 @@ class Choice {
   }
 
  private:
-  // The contender that candidate `index` is in the trial.
   Result<size_t> contender(size_t index) {
     const auto position = entered_.find(index);
     if (position != entered_.end()) return position->second;
@@ -73,7 +71,6 @@ class Choice {
     return trial_.error(number);
   }
 
-  // The layer against the candidates [first, last).
   Result<Contest> race(size_t first, size_t last) {
     std::vector<size_t> contenders;
     for (size_t i = first; i < last; ++i) {

@@ -1,5 +1,5 @@
-// Factorisation: replaces layers by products of smaller ones. What a layer is replaced by depends
-// on the method (svd.cc, tucker.cc); how its ranks are chosen does not, and is here.
+// Factorisation: replaces layers by products of smaller ones. The factors depend on the method
+// (svd.cc, tucker.cc); the choice of ranks does not, and is here.
 #pragma once
 
 #include <functional>
@@ -19,21 +19,21 @@
 
 namespace shoal::compress {
 
-// LayerTrial: a layer and what might stand for it, computed from the same inputs on one device and
-// timed in turns.
+// LayerTrial: a layer and possible replacements, run on the same inputs on one device and timed in
+// turns.
 
 // Runs once and says how many microseconds that took. Fails as the run does.
 using Stopwatch =
     std::function<Result<double>(Executable& executable, std::span<const Tensor> inputs)>;
 
-// The time that passes.
+// Wall time.
 Stopwatch wall_clock();
 
-// Whether contender `number` of a race is to replace the layer, which is contender 0: it must have
-// been faster, and clearly so where a busy machine left the times in doubt.
+// Whether contender `number` is to replace the layer, contender 0: it must be faster, and clearly
+// so if times are noisy.
 bool is_faster(const Contest& contest, size_t number);
 
-// Contender 0 is the layer, the next ones are those that enter. Not thread-safe.
+// Contender 0 is the layer. Not thread-safe.
 class LayerTrial {
  public:
   // `layer` has one input and one output, both f32; it is run on each of `inputs`. Fails as the
@@ -45,8 +45,8 @@ class LayerTrial {
   // layer's input and output types.
   Result<size_t> enter(const Graph& graph);
 
-  // ||y - ŷ||² / ||y||² over all inputs, where y is the layer's output and ŷ the contender's; zero
-  // if both are zero. Fails as the device does.
+  // ||y - ŷ||² / ||y||² over all inputs for the layer's output y and the contender's ŷ; zero if
+  // both are zero. Fails as the device does.
   Result<double> error(size_t contender);
 
   // The layer against these, as contenders 1, 2, ... of the contest. Fails as the stopwatch does.
@@ -70,38 +70,36 @@ struct LayerPlace {
   size_t axis = 0;
 };
 
-// The inputs of one layer.
 struct LayerInputs {
-  // Nothing if there are no examples, or too many features for a matrix of their products.
+  // nullopt without examples, or with too many features for a matrix of their products.
   std::optional<SecondMoment> moment;
-  // Some inputs to judge by. They are no part of the moment if there are several examples: what was
-  // fitted to them would look better than it is. Without examples, one that is random.
+  // Inputs to evaluate factors on. Not part of the moment if there are several examples, so that
+  // the fit does not look too good. Random without examples.
   std::vector<Tensor> judged;
 };
 
-// Runs the graph on the examples of the context; needs up to 32 MB for each layer, and the judged
-// inputs. Fails as the examples and the device do. REQUIRES: nodes are of the graph, and read f32.
+// Runs the graph on the context's examples; needs up to 32 MB per layer, and the evaluation inputs.
+// Fails as the examples and the device do. REQUIRES: nodes are of the graph, and read f32.
 Result<std::vector<LayerInputs>> inputs_of(const Graph& graph, std::span<const LayerPlace> layers,
                                            const Context& context);
 
-// One of the products that stand for a layer. It reads the product before it, or the layer's input.
+// A factor of a layer. It reads the factor before it, or the layer's input.
 struct Factor {
   const Operator* op = nullptr;
   Tensor weights;
   Attributes attributes;
 };
 
-// A layer taken apart.
 struct Factors {
   std::vector<Candidate> candidates;  // a front()
-  size_t start = 0;                   // of them: where to begin to look
+  size_t start = 0;                   // index to start the search at
   // The products for these ranks, at least one; the layer's bias goes to the last.
   std::function<Result<std::vector<Factor>>(const Ranks& ranks)> at;
 };
 
 // How a method takes layers apart. Functions without state.
 struct Factorisation {
-  // Why this product is left as it is; OK if it can be taken apart.
+  // OK if the product can be factorised; otherwise the reason.
   Status (*accepts)(const Node& node, const WeightedProduct& product);
   // Fails with a reason to leave the node as it is. REQUIRES: accepts() does; `graph` outlives the
   // result; the product has elements.
@@ -113,11 +111,10 @@ extern const Factorisation kSvd;     // Gemm, MatMul and convolutions of one tap
 extern const Factorisation kTucker;  // other convolutions
 
 struct FactoriseOptions {
-  // The most that a layer's output may change: ||Wx - Ŵx||² / ||Wx||² over inputs x that the choice
-  // of Ŵ did not see. The ranks are the least that keep to it.
+  // The largest change of a layer's output: ||Wx - Ŵx||² / ||Wx||² over inputs x not used to choose
+  // Ŵ. Ranks are the least that keep to it.
   double error = 0.01;
-  // If given, `error` does not count: the ranks are the largest with which a layer is this many
-  // times as fast.
+  // If set, replaces `error`: the largest ranks with which a layer is this many times as fast.
   std::optional<double> speed_up = {};
   size_t block = 16;  // of channels, as the device computes them
   Stopwatch stopwatch = wall_clock();
@@ -126,7 +123,7 @@ struct FactoriseOptions {
 // What was done to a Conv, Gemm or MatMul.
 struct LayerReport {
   std::string place;  // of the node, as messages name it
-  Status refused;     // why it is as it was; OK: it was replaced, and the rest is set
+  Status refused;     // why it was left; OK: replaced, and the rest is set
   Ranks ranks = {};
   double error = 0;  // as FactoriseOptions has it
   double microseconds_before = 0;
@@ -138,22 +135,21 @@ struct Factorised {
   std::vector<LayerReport> layers;  // in the graph's order
 };
 
-// Replaces layers of a graph, in which constants and batch normalisation are folded first. A layer
-// is replaced only if that was faster on the context's device, alone and in turns with the layer
-// itself. Uses the context's examples; without any, weights count by their size. Fails as the
-// examples, the device and the stopwatch do.
+// Replaces layers of a graph after folding constants and batch normalisation, each only if that is
+// faster on the context's device, alone and in turns with the layer. Uses the context's examples;
+// without any, weights count by their size. Fails as the examples, the device and the stopwatch do.
 Result<Factorised> factorise(const Graph& graph, const Context& context,
                              const Factorisation& factorisation,
                              const FactoriseOptions& options = {});
 
-// The same as a method gives it: fails with kUnsupported if nothing was replaced, and says why.
+// The same as a compression method: kUnsupported, with the reason, if nothing was replaced.
 Result<Compressed> factorised(const Graph& graph, const Context& context,
                               const Factorisation& factorisation);
 
 // Whether it is a Conv, Gemm or MatMul.
 bool is_product(const Node& node);
 
-// Why this node stays as it is; OK if the method can take it apart. `uses` are those of the graph.
+// OK if the method can factorise the node; otherwise the reason. `uses` are those of the graph.
 Status accepts(const Factorisation& factorisation, const Graph& graph, const passes::UseDefs& uses,
                const Node& node);
 
@@ -163,11 +159,11 @@ size_t feature_axis(const Graph& graph, const Node& node);
 // The layer as its own only factor. REQUIRES: its weights are constant.
 Factor factor_of(const Graph& graph, const Node& node);
 
-// The chain alone, on the layer's input; without the bias, which is no part of the error.
+// The chain alone, on the layer's input, without the bias, which does not affect the error.
 Result<Graph> layer_graph(const Graph& graph, const Node& node, std::span<const Factor> factors);
 
-// Puts the chain in the place of the node; the output keeps its name. Fails with kInternal where
-// the factors are not those of the node. REQUIRES: there are factors.
+// Replaces the node by the chain; the output keeps its name. kInternal if the factors do not fit
+// the node. REQUIRES: there are factors.
 Status replace(passes::Rewriter& rewriter, const Node& node, const std::vector<Factor>& factors);
 
 }  // namespace shoal::compress

@@ -1,6 +1,6 @@
-// LayersApart: the layers of a network that a method takes apart (factorise.h), before their
-// ranks are chosen. factorise() chooses for each layer by itself; a target for the whole network
-// chooses for all of them together (rank_front.h).
+// LayersApart: a network's layers that a method can factorise (factorise.h), before ranks are
+// chosen. factorise() chooses ranks layer by layer; rank_front.h chooses them for a target of the
+// whole network.
 #pragma once
 
 #include <map>
@@ -13,10 +13,9 @@
 
 namespace shoal::compress {
 
-// What stands for layers, by the name of their output.
+// Factors of layers, by the name of their output.
 using FactorsByLayer = std::map<std::string, std::vector<Factor>>;
 
-// A layer that can be taken apart.
 struct LayerApart {
   std::string output, weights;  // by name
   size_t output_axis = 0;       // of the weights: that of the outputs
@@ -26,7 +25,7 @@ struct LayerApart {
   const Node* node = nullptr;
 };
 
-// Can be moved, not copied. Its functions may be called by several threads at once.
+// Move-only. Safe for concurrent use by multiple threads.
 class LayersApart {
  public:
   // Constants and batch normalisation are folded first. Uses the examples of the context; without
@@ -40,14 +39,14 @@ class LayersApart {
   // The products that stay as they are, with the reason.
   const std::vector<LayerReport>& left() const { return left_; }
 
-  // The layer, alone, against its factors at each of these ranks, which are contender 1 of a
-  // contest of their own. Fails as the device and the stopwatch do. REQUIRES: the ranks are those
-  // of candidates of the layer, here and below.
+  // Races the layer against its factors at each of these ranks, one contest each, as contender 1.
+  // Fails as the device and the stopwatch do. REQUIRES: the ranks are those of candidates of the
+  // layer, here and below.
   Result<std::vector<Contest>> race(size_t layer, std::span<const Ranks> ranks, Device& device,
                                     const Stopwatch& stopwatch) const;
 
-  // The factors at these ranks, for each layer; one with the ranks 0, 0 stays as it is. Fails as
-  // the algebra does. REQUIRES: there are as many ranks as layers.
+  // Factors at these ranks, one per layer; a layer with the ranks 0, 0 stays. Fails as the algebra
+  // does. REQUIRES: there are as many ranks as layers.
   Result<FactorsByLayer> at(std::span<const Ranks> ranks) const;
 
  private:
@@ -59,9 +58,8 @@ class LayersApart {
   std::vector<LayerReport> left_;
 };
 
-// The graph with these factors in the place of layers, all folded as LayersApart does. The batch
-// may be another one than the factors were made for. Fails with kInvalidArgument if it has no such
-// layer.
+// The graph, folded as by LayersApart, with these factors in place of layers. The batch may differ.
+// kInvalidArgument if it has no such layer.
 Result<Graph> with_factors(const Graph& graph, const FactorsByLayer& factors);
 
 }  // namespace shoal::compress

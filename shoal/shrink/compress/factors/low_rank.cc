@@ -1,7 +1,7 @@
-// Singular values and vectors come from the eigenvectors of the smaller Gram matrix: with
-// A = W C^½ = U S Vᵀ, A Aᵀ = U S² Uᵀ and Aᵀ A = V S² Vᵀ. Squaring costs half of the digits of the
-// smallest singular values, which are the first to be cut off. What remains is exact all the same,
-// because it is a projection by orthonormal vectors:
+// Singular values and vectors come from the eigenvectors of the smaller Gram matrix: with A = W C^½
+// = U S Vᵀ, A Aᵀ = U S² Uᵀ and Aᵀ A = V S² Vᵀ. Squaring costs half of the digits of the smallest
+// singular values, which are cut off first. The rest is exact, as a projection by orthonormal
+// vectors:
 //
 //   m <= n:  W ~ U_k (U_kᵀ W)                       C^½ C^-½ cancel
 //   m > n:   W ~ (W C^½ V_k) (V_kᵀ C^-½)
@@ -43,7 +43,6 @@ void balance(Matrix& left, Matrix& right) {
   }
 }
 
-// The `rank` leading left singular vectors.
 Result<Matrix> leading_vectors(const Matrix& matrix, size_t rank) {
   SHOAL_ASSIGN(const EigenBasis basis, eigen_basis(gram(matrix)));
   return first_columns(basis.vectors, rank);
@@ -75,7 +74,6 @@ struct Spectrum {
   double larger = 0;            // M
 
   double ratio() const { return smaller / larger; }
-  // The least x_h of a signal.
   double threshold() const {
     const double t = 2.5129 * std::sqrt(ratio());
     return (1 + t) * (1 + ratio() / t);

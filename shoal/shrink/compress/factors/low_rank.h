@@ -1,7 +1,6 @@
 // Factors of weights: a matrix as a product of two, the filters of a convolution as three smaller
-// convolutions. Pure algebra, which knows no graph. Both are the best of their rank for inputs with
-// the second moment that `whitening` stands for, the second nearly; without it,
-// for inputs that take all directions alike.
+// convolutions. Pure algebra. The first is optimal for its rank, the second nearly, for inputs with
+// the second moment of `whitening`, or isotropic inputs without.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +13,8 @@
 
 namespace shoal::compress {
 
-// SecondMoment: which directions the inputs of a layer take. An error D of the weights changes the
-// outputs by D x, on average over the inputs by
+// SecondMoment: the directions of a layer's inputs. An error D of the weights changes the outputs,
+// on average over the inputs, by
 //
 //   E ||D x||² = trace(D C Dᵀ) = ||D C^½||²,   C = E[x xᵀ]
 //
@@ -35,9 +34,8 @@ class SecondMoment {
   // The inputs of one run, with the features along this axis. REQUIRES: f32, and as many features.
   void add(const Tensor& x, size_t axis);
 
-  // A layer of n features has seen too little as long as it has seen few more than n inputs. C is
-  // therefore that of the inputs and of n more, which take all directions alike and are as large
-  // on average. Fails with kInvalidArgument if an input was not finite.
+  // C is that of the inputs and of n more for n features, isotropic and of average size: few inputs
+  // say too little about a layer. kInvalidArgument if an input was not finite.
   Result<Whitening> whitening() const;
 
  private:
@@ -45,10 +43,10 @@ class SecondMoment {
   double count_ = 0;
 };
 
-// The singular value decomposition of a matrix W [m, n], cut at any rank. A value.
+// The singular value decomposition of a matrix W [m, n], truncated at any rank. A value.
 class LowRank {
  public:
-  // Keeps the matrix; takes time in proportion to m n min(m, n). Fails as eigen_basis() does.
+  // Takes time in proportion to m n min(m, n). Fails as eigen_basis() does.
   static Result<LowRank> of(Matrix weights, std::optional<Whitening> whitening);
 
   // Of W C^½, descending; min(m, n) of them.
@@ -78,8 +76,8 @@ class Tucker2 {
   // taps divides their number.
   static Result<Tucker2> of(Matrix filters, size_t taps, const std::optional<Whitening>& whitening);
 
-  // Of the unfoldings [N, C taps] and [C, N taps] of T C^½, descending; N and C of them. What is
-  // lost at ranks (n', c') is at most the sum of the squares beyond n' and beyond c'.
+  // Of the unfoldings [N, C taps] and [C, N taps] of T C^½, descending; N and C of them. The loss
+  // at ranks (n', c') is at most the sum of the squares beyond n' and c'.
   const std::vector<double>& output_values() const { return output_values_; }
   const std::vector<double>& input_values() const { return input_values_; }
 
@@ -88,8 +86,8 @@ class Tucker2 {
     Matrix core;     // [n', c' taps]
     Matrix inputs;   // [c', C]
   };
-  // `steps` are those of the higher-order orthogonal iteration; each may only lessen the
-  // error. Fails as eigen_basis() does. REQUIRES: 0 < outputs <= N, 0 < inputs <= C.
+  // `steps` are those of the higher-order orthogonal iteration; none increases the error. Fails as
+  // eigen_basis() does. REQUIRES: 0 < outputs <= N, 0 < inputs <= C.
   Result<Factors> at(size_t outputs, size_t inputs, int steps) const;
 
  private:
@@ -105,15 +103,14 @@ Matrix swapped_modes(const Matrix& filters, size_t taps);
 // Applies `factor` [b', b] to the second axis of `filters` [a, b taps]: [a, b' taps].
 Matrix times_inputs(const Matrix& filters, const Matrix& factor, size_t taps);
 
-// The rank that empirical variational Bayesian matrix factorisation gives a rows x columns matrix
-// with these singular values, from 1 to their number. It is an estimate to start from: planted
-// ranks are found exactly up to a quarter of the rows at a signal three times the noise and up to
-// half of them at a hundred times, and larger ones come out too small. Without noise it is the
-// number of values that are not zero. Of a matrix whose elements have one sign it may be 1, because
-// the mean outweighs all the rest.
+// The rank by empirical variational Bayesian matrix factorisation of a rows x columns matrix with
+// these singular values, at least 1; a starting point. Planted ranks are found exactly up to a
+// quarter of the rows at a signal three times the noise, up to half at a hundred times; larger ones
+// come out too small. Without noise it is the number of nonzero values. May be 1 for a matrix whose
+// elements have one sign, because the mean dominates.
 //
-// REQUIRES: the values are finite, not negative and in descending order; there are as many as the
-// smaller of rows and columns, and at least one.
+// REQUIRES: the values are finite, not negative and descending; as many as the smaller of rows and
+// columns, at least one.
 size_t evbmf_rank(std::span<const double> singular_values, size_t rows, size_t columns);
 
 }  // namespace shoal::compress

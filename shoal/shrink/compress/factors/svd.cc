@@ -1,7 +1,6 @@
-// svd: a matrix of weights becomes the product of two. y = W x, W [m, n], is approximated by
-// y = L (R x), L [m, k], R [k, n], which takes k (m + n) multiply-accumulates instead of m n, and
-// is thus worth it for k < m n / (m + n). Gemm, MatMul and convolutions of one tap are such
-// products; of the latter, the first factor keeps strides and padding.
+// svd: y = W x, W [m, n], is approximated by y = L (R x), L [m, k], R [k, n], with k (m + n)
+// instead of m n multiply-accumulates, which pays for k < m n / (m + n). For Gemm, MatMul and
+// convolutions of one tap, whose first factor keeps strides and padding.
 #include <algorithm>
 #include <memory>
 

@@ -47,7 +47,6 @@ Status accepts(const Node& node, const WeightedProduct& product) {
   return {};
 }
 
-// Multiply-accumulates of a convolution, by the positions of its input and output.
 struct Work {
   Filters filters;
   double input_positions = 0;

@@ -1,11 +1,10 @@
 // codebook: weights as 8-bit codes and a table of at most 256 numbers per tensor (weight sharing,
 // Han et al. 2016), in ONNX as Gather(codebook, Cast(codes)). The file has a quarter of the bytes.
-// A run takes the same time and memory: the weights are looked up once, when the network is loaded,
-// and are dense from then on. Training learns the codebook.
+// Time and memory of a run are unchanged: weights are looked up once, on loading. Training learns
+// the codebook.
 //
-// The table minimises the sum of squared errors by Lloyd's algorithm: in one dimension, clusters
-// are runs of the sorted weights, cut half-way between means, so that a round takes one search per
-// cut.
+// Lloyd's algorithm minimises the sum of squared errors: in one dimension, clusters are runs of the
+// sorted weights, cut half-way between means, so a round takes one search per cut.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -25,9 +24,9 @@ constexpr size_t kEntries = 256;   // that a byte can tell apart
 constexpr int64_t kFewest = 1024;  // weights for which a table is worth its bytes
 constexpr int kRounds = 30;
 
-// Where the means begin: as dense as the cube root of the weights' density, which is best for many
-// means (Panter, Dite 1951). Lloyd's algorithm alone moves them too slowly: from quantiles, after
-// 30 rounds, the squared error of normal weights was six times that of a grid.
+// Initial means, as dense as the cube root of the weights' density, which is best for many means
+// (Panter, Dite 1951). From quantiles, after 30 rounds of Lloyd's algorithm, the squared error of
+// normal weights was six times that of a grid.
 void begin_means(std::span<const float> sorted, std::span<double> means) {
   constexpr size_t kBins = 512;
   const double low = double{sorted.front()}, width = (double{sorted.back()} - low) / kBins;

@@ -1,5 +1,4 @@
-// The method int8. Some of the examples show ranges and shifts of means, the others evaluate by how
-// far the answers are from those of the network.
+// The method int8. Some examples give ranges and shifts of means, the others evaluate the answers.
 #include "shoal/shrink/compress/methods/int8.h"
 
 #include <algorithm>
@@ -26,7 +25,6 @@ class Chooser {
         calibration_(std::move(calibration)),
         meter_(std::move(meter)) {}
 
-  // `seen` examples are those that show ranges.
   Result<Int8Choice> choose(size_t seen) {
     SHOAL_TRY(choose_ranges());
     SHOAL_TRY(choose_products());
@@ -44,7 +42,6 @@ class Chooser {
     return meter_.noise(graph);
   }
 
-  // Takes these options if they make less noise.
   Result<bool> try_out(QuantizeOptions options) {
     SHOAL_ASSIGN(const double noise, noise_of(options));
     if (noise >= noise_) return false;

@@ -1,5 +1,5 @@
-// int8 in two steps: what to do is chosen on a network for one example, and done to the same
-// network for any batch.
+// int8 in two steps: choices are made on a network for one example, and applied to it for any
+// batch.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace shoal::compress {
 
-// What becomes of the values and products of a network, by their names. A value.
+// The quantisation of a network's values and products, by name. A value.
 struct Int8Choice {
   RangeRule values = RangeRule::kMse, weights = RangeRule::kMinMax;
   std::map<std::string, Range> ranges = {};               // of values; others stay real
@@ -31,8 +31,8 @@ Result<Int8Choice> choose_int8(const Graph& network, const Context& context);
 // for another batch.
 Result<Graph> quantized(const Graph& network, const Int8Choice& choice);
 
-// The same for a network that is to learn: weights and biases are f32 constants under the names
-// that they have in prepare(network), and the shifts are left out, because biases learn.
+// The same for training: weights and biases are f32 constants under the names of prepare(network),
+// and shifts are left out, because biases are trained.
 Result<Graph> rounding(const Graph& network, const Int8Choice& choice);
 
 // What was chosen, a line each, for people.

@@ -1,5 +1,4 @@
-// The table of methods. list.inc names each method once; the macro makes a declaration and an entry
-// of it.
+// The table of methods. list.inc names each once; the macro makes a declaration and an entry.
 #include "shoal/shrink/compress/methods/methods.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Methods of compression: Graph -> smaller Graph, nearly the same meaning. One file each, and one
-// line in list.inc.
+// Compression methods: Graph -> smaller Graph, nearly the same meaning. One file each, and one line
+// in list.inc.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@
 
 namespace shoal::compress {
 
-// What a method needs besides a graph: bits, so that one line of list.inc can join some of them.
-// The means for labels, a teacher and training come with the first method that needs them.
+// Inputs of a method besides a graph, as bits, so that a line of list.inc can combine them. Methods
+// for labels, a teacher and training do not exist yet.
 enum Needs : uint8_t {
   kNothing = 0,
   kExamples = 1,        // inputs to run the graph on
@@ -46,10 +46,9 @@ struct Context {
 // The result of a method.
 struct Compressed {
   Graph graph;
-  size_t parts = 0;       // that could be compressed, as Method::parts calls them
+  size_t parts = 0;       // parts that could be compressed: see Method::parts
   size_t compressed = 0;  // of them
-  // The parts that stay as they were because that is better, by name, and what else was chosen: a
-  // line each, for people.
+  // Parts left as they were because that is better, and other choices: a line each, for people.
   std::vector<std::string> left = {}, notes = {};
 };
 
@@ -59,11 +58,11 @@ struct Method {
   unsigned needs = kNothing;
   std::string_view parts;  // what it compresses, in the plural: "products"
   std::string_view what;   // one line for people
-  // Fails with kUnsupported if there is nothing in the graph to compress, and as the examples do.
+  // kUnsupported if nothing in the graph can be compressed; fails as the examples do.
   Result<Compressed> (*run)(const Graph& graph, const Context& context);
 };
 
-// All methods, and the one of this name; null if there is none. Valid for ever.
+// All methods, and the one of this name or null. Static lifetime.
 std::span<const Method> methods();
 const Method* find_method(std::string_view name);
 

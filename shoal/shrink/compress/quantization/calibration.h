@@ -1,4 +1,4 @@
-// Calibration: the ranges that the values of a graph take, seen by running it on examples.
+// Calibration: the ranges of a graph's values, observed on examples.
 #pragma once
 
 #include <functional>
@@ -27,11 +27,11 @@ struct CalibrationData {
   std::function<Result<std::vector<Tensor>>(size_t index)> at = {};
 };
 
-// Random inputs, the same in every call: enough to measure speed, not to trust the answers.
-// REQUIRES: `graph` outlives the result.
+// Random but reproducible inputs: good for measuring speed, not accuracy. REQUIRES: `graph`
+// outlives the result.
 CalibrationData random_examples(const Graph& graph, size_t count = 8);
 
-// Sees which range each of values_to_quantize(graph) takes. Thread-compatible.
+// Observes the range of each of values_to_quantize(graph). Thread-compatible.
 class Calibration {
  public:
   // Compiles the graph, and fails as device.compile() does. REQUIRES: `device` outlives the
@@ -41,8 +41,8 @@ class Calibration {
   // Runs the graph on the inputs of one example; fails as the device does. REQUIRES: they have the
   // graph's types and order.
   Status observe(std::span<const Tensor> inputs);
-  // All examples; `progress` is called before each with its index. Fails as the examples and the
-  // device do; the ranges are then those of the examples before.
+  // Observes all examples; `progress` is called before each with its index. Fails as the examples
+  // and the device do; earlier examples still count.
   Status observe(const CalibrationData& data, const std::function<void(size_t)>& progress = {});
   // The ranges of the examples so far by this rule; [0, 0] for a value that was always zero.
   Ranges ranges(RangeRule rule = RangeRule::kMse) const;
@@ -58,8 +58,8 @@ class Calibration {
   std::vector<Histogram> histograms_;
 };
 
-// The largest magnitude of the values that the nodes compute as f32, by name, on one set of inputs.
-// Fails as the device does. REQUIRES: inputs have the graph's types and order.
+// The largest magnitude of the f32 values that nodes compute, by name, on one set of inputs. Fails
+// as the device does. REQUIRES: inputs have the graph's types and order.
 Result<std::map<std::string, float, std::less<>>> largest_magnitudes(
     const Graph& graph, Device& device, std::span<const Tensor> inputs);
 // The same on one random input: enough to measure speed, not to trust the answers.

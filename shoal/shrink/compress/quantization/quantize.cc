@@ -5,8 +5,7 @@
 //   b ~ sx * sw[c] * qb    qb in i32
 //
 // so that sum(x * w) + b = sx * sw[c] * (sum((qx - zx) * qw) + qb): one integer sum and one factor
-// per channel. Weights have no zero point, which saves a sum over x; -128 is not used, which
-// keeps their range symmetric.
+// per channel. Weights have no zero point, which saves a sum over x.
 #include "shoal/shrink/compress/quantization/quantize.h"
 
 #include <algorithm>
@@ -106,7 +105,6 @@ class Quantizer {
     return Status(Code::kInternal, "a quantised node was refused").at(place_of(graph_, node));
   }
 
-  // The bias with its shift; nothing if there is no shift.
   std::optional<Tensor> shifted_bias(const Node& node, const WeightedProduct& product) const {
     const auto shift = options_.shifts.find(node.outputs[0]);
     if (shift == options_.shifts.end()) return std::nullopt;
@@ -188,20 +186,19 @@ bool replace(const Graph& graph, passes::Rewriter& rewriter, const Node& node) {
                              {{"group", channels}});
 }
 
-// The graph in which each BatchNormalization of images in f32, with constants and not in training,
-// is a Conv of one weight per channel. It costs a little more in floats, but bytes can go through
-// it: EtinyNet has one behind each ReLU. Fails as passes do.
+// Makes each BatchNormalization of f32 images, with constants and not in training, a Conv of one
+// weight per channel. It costs a little more in floats, but can run on bytes: EtinyNet has one
+// behind each ReLU. Fails as passes do.
 Result<Graph> norms_as_products(const Graph& graph) {
   return passes::rewrite(graph, [&](passes::Rewriter& rewriter, const Node& node) {
     return replace(graph, rewriter, node);
   });
 }
 
-// The choice of values. Inputs and results of products come first; then, in one pass in topological
-// order, results of operators that read only such values and that engines compute on bytes, if a
-// product depends on them. So few values are converted between bytes and floats, and only where an
-// operator needs floats. Behind the last product nothing is worth rounding: YOLOX puts boxes and
-// probabilities into one tensor there.
+// The choice of values: inputs and results of products; then, in topological order, results of
+// operators that read only such values and run on bytes, if a product depends on them. So few
+// values are converted, and only for operators that need floats. Nothing behind the last product is
+// worth rounding: YOLOX puts boxes and probabilities into one tensor there.
 
 // Worth it where their inputs are bytes anyway: engines compute them on bytes, or by a table.
 bool carries_bytes(const Graph& graph, const Node& node) {

@@ -1,7 +1,6 @@
-// Quantisation after training: a float graph becomes one that says with QuantizeLinear and
-// DequantizeLinear where it may be computed in integers: u8 activations, i8 weights with one scale
-// per output channel, i32 biases. A device folds them into its own kernels (the pass fold_qdq
-// does).
+// Post-training quantisation: QuantizeLinear and DequantizeLinear mark where a float graph may be
+// computed in integers: u8 activations, i8 weights with one scale per output channel, i32 biases.
+// The pass fold_qdq folds them into a device's kernels.
 //
 //   SHOAL_ASSIGN(Graph graph, compress::prepare(network));
 //   SHOAL_ASSIGN(auto calibration, compress::Calibration::start(graph, device));
@@ -31,17 +30,16 @@ struct FallbackRule {
 
 // A value.
 struct Int8Options {
-  // Of values, and of the weights of each output channel; nothing: what is best on examples that
-  // the ranges were not seen on.
+  // For values, and the weights of each output channel; nullopt: what is best on examples not used
+  // for the ranges.
   std::optional<RangeRule> ranges = {};
-  bool correct_bias = true;  // where that helps on such examples
+  bool correct_bias = true;  // if that helps on such examples
   FallbackRule fallback = {};
 };
 
-// The graph as it is to be calibrated and quantised. Constants and batch normalisation are folded:
-// one scale for a layer and its normalisation loses less than one for each. Where no layer takes
-// the normalisation up, it is a product of its own. Swish and HardSwish are one node each, which a
-// table of 256 bytes can stand for. Fails where a pass does.
+// The graph for calibration and quantisation. Constants and batch normalisation are folded: one
+// scale loses less than two. A normalisation that no layer takes up becomes a product. Swish and
+// HardSwish become one node each, which a table of 256 bytes can compute. Fails as a pass does.
 Result<Graph> prepare(const Graph& graph);
 
 // Products, by their outputs.
@@ -50,12 +48,12 @@ using Products = std::set<ValueId>;
 // The products of a graph that can be quantised, in its order.
 std::vector<ValueId> products_to_quantize(const Graph& graph);
 
-// The values of a graph that are worth a byte, if the products `real` stay as they are: those that
-// the other products read and give, and those between them. What no such product depends on stays
-// real, but for what it reads itself.
+// The values worth a byte if the products `real` stay real: those that the other products read or
+// compute, and those between them. Values that no such product depends on stay real, unless it
+// reads them itself.
 std::vector<ValueId> values_to_quantize(const Graph& graph, const Products& real = {});
 
-// What to add to the bias of a product per output channel, by its output. Conv and Gemm have one.
+// Additions to the biases of products per output channel, by output. Conv and Gemm have a bias.
 using Shifts = std::map<ValueId, std::vector<float>>;
 
 // How to quantise.
@@ -63,15 +61,14 @@ struct QuantizeOptions {
   RangeRule weights = RangeRule::kMinMax;  // of each output channel
   Products real = {};                      // stay as they are
   Shifts shifts = {};                      // of the others; see rounding_errors.h
-  // Weights stay constants of f32, which are rounded on the way, and biases stay real: a network
-  // that can still learn (train/step/graph/differentiate.h). Without shifts.
+  // For training (train/step/graph/differentiate.h): weights stay f32 constants, rounded by nodes,
+  // and biases stay real. Without shifts.
   bool learns = false;
 };
 
-// The quantised graph. `ranges` are those of values_to_quantize(graph), or of some of them: values
-// without a range stay real. Values that hold the same elements, such as the parts of a Concat that
-// nothing else reads, share a range that holds both. Fails with kInternal if a node refuses its
-// quantised inputs, which is a bug.
+// The quantised graph. `ranges` cover some or all of values_to_quantize(graph); other values stay
+// real. Values with the same elements, such as the parts of a Concat that nothing else reads, share
+// a range. kInternal, which is a bug, if a node refuses its quantised inputs.
 Result<Graph> quantize(const Graph& graph, const Ranges& ranges,
                        const QuantizeOptions& options = {});
 

@@ -35,7 +35,6 @@ void add_per_channel(const std::vector<float>& shift, Tensor& y) {
   for (size_t i = 0; i < elements.size(); ++i) elements[i] += shift[i / inner % shift.size()];
 }
 
-// Of a product of the graph.
 struct Means {
   ValueId product = kNoValue;
   std::vector<std::vector<double>> channels = {};  // of each example
@@ -85,9 +84,9 @@ std::vector<float> shift_between(const std::vector<std::vector<double>>& wanted,
   return shift;
 }
 
-// Bytes become floats before a product that stays real, and bytes again behind it: about the time
-// of this number of multiply-accumulates per element. Real weights take four times the memory,
-// which a product that uses each of them once waits for.
+// The cost of converting bytes to floats and back around a real product, in multiply-accumulates
+// per element; and of its weights' fourfold memory, which a product that uses each weight once
+// waits for.
 constexpr int64_t kPerElement = 16, kPerWeight = 4;
 
 double work_of(const Graph& graph, const Node& product) {

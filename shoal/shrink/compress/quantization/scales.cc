@@ -61,8 +61,8 @@ class Sets {
 
 }  // namespace
 
-// Where the bias would not fit, because the weights are tiny or zero, the scale is the one that
-// makes it fit.
+// If the bias would not fit, because the weights are tiny or zero, the scale is raised until it
+// does.
 std::vector<float> weight_scales(const WeightedProduct& product, float x_scale, RangeRule rule) {
   constexpr float kMostBias = 0x1p28f;  // engines refuse 2^30, which rounding of scales may pass
   std::vector<std::vector<float>> magnitudes(channels_of(product));

@@ -25,23 +25,22 @@ void for_each_weight(const WeightedProduct& product, F f) {
   const auto inner = static_cast<size_t>(shape.count(product.channel_axis + 1, shape.rank()));
   const size_t channels = channels_of(product);
   const auto weights = product.weights->data<float>();
-  // The channel is the axis before `inner`, and begins again after the last.
+  // The channel is the axis before `inner`.
   for (size_t first = 0, channel = 0; first < weights.size(); first += inner) {
     for (size_t i = first; i < first + inner; ++i) f(i, channel, weights[i]);
     channel = channel + 1 == channels ? 0 : channel + 1;
   }
 }
 
-// The scales by this rule, at which the product's bias fits into 32 bits where inputs have the
+// The scales by this rule, large enough for the product's bias to fit into 32 bits at the input
 // scale `x_scale`. All are normal numbers. Pure.
 std::vector<float> weight_scales(const WeightedProduct& product, float x_scale, RangeRule rule);
 
-// Whether every element of the only output is one of input 0, chosen by its place or as the
-// largest.
+// Whether the only output just rearranges or selects elements of input 0.
 bool keeps_elements(const Graph& graph, const Node& node);
 
-// The ranges, where those of a node that keeps elements are one, and those of a Concat and of its
-// parts. A part that something else reads keeps its own: it may need a finer scale there. Pure.
+// Unifies the ranges around nodes that keep elements, and of a Concat and its parts. A part with
+// another reader keeps its own range, which may be finer. Pure.
 Ranges shared_ranges(const Graph& graph, Ranges ranges);
 
 }  // namespace shoal::compress

@@ -197,7 +197,6 @@ std::vector<size_t> places_of(size_t all, size_t wanted, RandomStream stream) {
   return places;
 }
 
-// The normal equations of a layer.
 class Fit {
  public:
   explicit Fit(const Layer& layer)
@@ -214,7 +213,7 @@ class Fit {
     if (y_.size() >= kRowsAtOnce * layer_.outputs()) take_rows();
   }
 
-  // Fails where a value is not finite.
+  // Fails if a value is not finite.
   Result<Matrix> solve(bool keeps_variance) {
     take_rows();
     Matrix damped = moment_;
@@ -241,7 +240,6 @@ class Fit {
     return fitted;
   }
 
-  // The error with the weights as they were, and with those of solve().
   double before() const { return before_; }
   double after() const { return after_; }
 
@@ -304,7 +302,6 @@ class Refitter {
         smaller_(smaller),
         layers_(layers_of(graph, narrowing, smaller)) {}
 
-  // What the layers give in the whole network.
   Status look(const CalibrationData& examples, Device& device) {
     std::vector<ValueId> values;
     for (const Layer& layer : layers_.all) {
@@ -340,7 +337,6 @@ class Refitter {
   }
 
  private:
-  // Of a layer, in one example.
   struct Given {
     std::vector<size_t> places;
     std::vector<float> rows;
@@ -399,7 +395,6 @@ std::vector<ValueId> without_norms(const Graph& graph) {
   return values;
 }
 
-// Of one channel.
 struct Sums {
   double count = 0, sum = 0, squares = 0;
 };

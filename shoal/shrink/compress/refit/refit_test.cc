@@ -81,7 +81,7 @@ Matrix planted(size_t columns, bool mixed, std::mt19937& rng) {
   return rows;
 }
 
-// A Relu lets positive factors through, and mixtures only where there is none.
+// A Relu lets positive factors through, and mixtures only if there is none.
 TEST_F(Refit, FindsWhatIsLeftToSayTheSame) {
   for (const bool mixed : {false, true}) {
     std::mt19937 rng(mixed ? 1 : 2);

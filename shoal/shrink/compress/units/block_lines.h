@@ -1,14 +1,13 @@
 // Block lines: the rows and columns of weights that sparse learning makes small
 // (TPrune [Mao 2021]).
 //
-// What can be removed from a transformer is what groups.h calls a unit: an attention head with its
-// slices of Q, K, V and of the output's weights, or a line of the feed-forward part with its column
-// of the first matrix, its bias and its row of the second. So the lines that are learned to be
-// small are the units themselves (train/step/optimizer/regularizer.h), not another notion of a
-// group. Block lines are finer: the rows and columns of a matrix inside the part that a head owns.
-// They cannot be removed one by one, and say where a network is sparse.
+// The removable parts of a transformer are the units of groups.h: an attention head with its slices
+// of Q, K, V and of the output's weights, or a line of the feed-forward part with its column of the
+// first matrix, its bias and its row of the second. So sparse learning penalises units
+// (train/step/optimizer/regularizer.h). Block lines are finer: rows and columns of a matrix within
+// a head's part. They cannot be removed one by one, but show where a network is sparse.
 //
-// Pure functions; any threads may call them at once.
+// Pure functions, safe for concurrent use.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +40,9 @@ using LineSet = std::vector<Line>;
 // count.
 std::vector<LineSet> unit_lines(const Graph& graph, const Groups& groups);
 
-// The blocks of all learned matrices that units have a slice of, by value. Where units are runs of
-// several indices, which heads are, every run is a block: three of each head in a matrix that makes
-// Q, K and V at once. Any other matrix is one block.
+// The blocks of all learned matrices with slices in units, by value. If units are runs of several
+// indices, as heads are, every run is a block: three per head in a matrix that makes Q, K and V at
+// once. Any other matrix is one block.
 std::vector<Patch> find_blocks(const Graph& graph, const Groups& groups);
 
 // The lines of a block along an axis: 0 for its rows, 1 for its columns.
@@ -52,14 +51,13 @@ LineSet lines_of(const Patch& block, size_t axis);
 // The norm of every line of a set. REQUIRES: patches are of f32 or f64 constants of the graph.
 std::vector<double> norms_of(const Graph& graph, const LineSet& lines);
 
-// How sparse a block is.
 struct BlockSparsity {
   Patch block;
   double rows = 0, columns = 0;  // the share of lines below the threshold
 };
 
-// BSSL's read-out: per block, the share of the rows and of the columns whose norm is below `share`
-// of the mean of these lines in the whole matrix. REQUIRES: `blocks` are those of the graph.
+// BSSL's read-out: per block, the share of rows and of columns whose norm is below `share` of the
+// mean over the whole matrix. REQUIRES: `blocks` are those of the graph.
 std::vector<BlockSparsity> sparsity_of(const Graph& graph, std::span<const Patch> blocks,
                                        double share);
 

@@ -1,4 +1,4 @@
-// What tests share: graphs as text, random units, and the law that removed equals masked.
+// Test helpers: graphs as text, random units, and the law that removal equals masking.
 #pragma once
 
 #include <random>
@@ -46,8 +46,8 @@ inline Result<std::vector<Tensor>> answers(const Graph& graph, const std::vector
   return outputs;
 }
 
-// How far the answers of the graph without the units are from those of the graph where they are
-// masked. Where ends are free, what is left of inputs and outputs is compared.
+// The distance between the answers after removal and after masking. With free ends, compares the
+// remaining inputs and outputs.
 inline Result<double> removal_error(const Graph& graph, const Groups& groups,
                                     const std::vector<size_t>& units,
                                     const std::vector<Tensor>& inputs, Device& device) {

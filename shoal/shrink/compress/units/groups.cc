@@ -1,5 +1,5 @@
 // Groups by union-find. Every index of every axis of every value is a cell. For each node and each
-// axis of its output, `split` is asked what one index of the axis reads, one after the other:
+// axis of its output, `split` says what each index of the axis reads:
 //
 //   an input is read along one of its axes where the index says   -> these cells go together
 //   two inputs are multiplied and added up along an axis of each  -> index by index they go
@@ -7,13 +7,12 @@
 //   of an axis is read whatever the index                     -> its cells must stay `split`
 //   refuses                                               -> the cells must stay
 //
-// Nothing else is known of any operator. A set of cells none of which must stay is a unit.
-// Depthwise convolutions, concatenations, heads, flattened images, grouped and broadcast constants
-// are all consequences. A flattened channel is a unit of many cells of one axis; so is a head.
+// A set of cells that may all go is a unit. Depthwise convolutions, concatenations, heads,
+// flattened images, grouped and broadcast constants all follow from this. A flattened channel, or a
+// head, is a unit of many cells of one axis.
 //
-// One rule needs a word: where indices of the output read blocks of a multiplied axis, as in a
-// grouped convolution, the blocks must stay equally long. So the j-th indices of all blocks go
-// together, and so do the j-th outputs.
+// If output indices read blocks of a multiplied axis, as in a grouped convolution, the blocks must
+// stay equally long: the j-th indices of all blocks go together, and so do the j-th outputs.
 #include "shoal/shrink/compress/units/groups.h"
 
 #include <algorithm>
@@ -95,7 +94,6 @@ bool same_run(const Tile& a, const Tile& b, size_t input, size_t axis) {
          a.inputs[input].end[axis] == b.inputs[input].end[axis];
 }
 
-// Asks all nodes of a graph, and joins cells.
 class Learner {
  public:
   explicit Learner(const Graph& graph)
@@ -129,7 +127,6 @@ class Learner {
     Axes followed;    // read where the index of an axis of the output says
   };
 
-  // Indices of an axis that are joined already.
   struct Run {
     int64_t begin = 0, end = 0;
   };
@@ -150,9 +147,8 @@ class Learner {
     for (size_t d = 0; d < shape.rank(); ++d) keep(value, d, {0, shape[d]}, reason);
   }
 
-  // Joins a run of indices of an axis to a cell. `joined` is what the runs before this one have
-  // joined without a gap; to go over it again would take quadratic time where every index reads
-  // all.
+  // Joins a run of indices of an axis to a cell. `joined` is what earlier runs have joined without
+  // a gap: repeating it would take quadratic time if every index reads all.
   void join(size_t with, ValueId value, size_t axis, Run run, Run& joined) {
     if (run.begin >= run.end) return;
     const bool overlaps = run.begin >= joined.begin && run.begin < joined.end;
@@ -312,7 +308,6 @@ std::vector<bool> flowing_values(const Graph& graph) {
   return flowing;
 }
 
-// Makes units, groups and refusals of what was learnt.
 class Collector {
  public:
   Collector(const Graph& graph, Learner& learner)
@@ -352,8 +347,7 @@ class Collector {
     return kind;
   }
 
-  // The removal of one unit is tried: it has neighbours on both sides, which must stay what they
-  // are.
+  // Tries the removal of one unit; its neighbours on both sides must not change.
   Status attempt(const Unit& unit) const {
     Narrowing narrowing(graph_);
     narrowing.drop(unit);

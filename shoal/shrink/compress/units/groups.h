@@ -1,7 +1,6 @@
-// Groups: which parts of a network live and die together. A channel that a convolution makes is
-// also a channel of what follows it, an index of a bias and of a norm, and a slice of the weights
-// that read it; through a residual sum it is one of another convolution's channels too. None of
-// them can be removed alone.
+// Groups: parts of a network that can only be removed together. A convolution's channel is also a
+// channel of what follows it, an index of a bias and of a norm, and a slice of the weights that
+// read it; a residual sum joins it with another convolution's channel.
 //
 //   SHOAL_ASSIGN(const Groups groups, find_groups(graph));
 //   const std::vector<double> worth = magnitudes(graph, groups);              // importance.h
@@ -34,37 +33,34 @@ struct Unit {
   std::vector<Cell> cells;  // by value, axis and index
 };
 
-// Units [begin, end) of Groups::units that are alike: they have equally many indices of the same
-// axes, as the channels of one layer have. At least two, and one must stay: then no axis is
-// ever left without an index.
+// Alike units [begin, end) of Groups::units: they have equally many indices of the same axes, as
+// the channels of one layer. At least two, and one must stay, so that no axis becomes empty.
 struct Group {
   size_t begin = 0, end = 0;
   size_t size() const { return end - begin; }  // how many units there are
 };
 
-// An axis of weights that cannot lose all of its indices, or any.
+// An axis of weights with indices that cannot be removed.
 struct Refusal {
   ValueId weights = kNoValue;
   size_t axis = 0;
   int64_t indices = 0;  // how many of them must stay
-  std::string reason;   // why the first of them must; names the node or the end of the network
+  std::string reason;   // why the first must; names the node or the end of the network
 };
 
-// What of a graph can be removed, and what cannot.
+// What can be removed from a graph, and what cannot.
 struct Groups {
   std::vector<Unit> units;  // group by group
   std::vector<Group> groups;
   std::vector<Refusal> refused;
 };
 
-// Whether inputs and outputs of the graph keep their shapes. Without that, a graph may be a part of
-// a network.
+// Whether graph inputs and outputs keep their shapes; free ends are for parts of a network.
 enum class Ends : uint8_t { kFixed, kFree };
 
-// All groups of a graph, in the order of its values. Found by asking every operator's `split`, so
-// an operator that has none is a barrier: what it touches is refused, not guessed. Fails with
-// kUnsupported for a quantised graph, and with kExhausted for one with more than kMostCells
-// indices. A pure function: any threads may call it at once.
+// All groups of a graph, in the order of its values. Found by asking every operator's `split`; an
+// operator without one is a barrier, and what it touches is refused. kUnsupported for a quantised
+// graph, kExhausted for more than kMostCells indices. Pure; safe for concurrent use.
 Result<Groups> find_groups(const Graph& graph, Ends ends = Ends::kFixed);
 
 inline constexpr size_t kMostCells = size_t{1} << 26;

@@ -1,6 +1,6 @@
 // Worth by magnitude, after Fang et al., "DepGraph" (2023): the squares of all slices that go
-// together are added up, because they go together. Units are given up from the least on; how many
-// is found by bisection, because work only falls with each of them.
+// together are added up. The number of units to remove is found by bisection, because work only
+// falls.
 #include "shoal/shrink/compress/units/importance.h"
 
 #include <algorithm>
@@ -84,7 +84,6 @@ std::vector<size_t> removable(const Groups& groups, std::span<const double> wort
   return order;
 }
 
-// The least number of units, from the first on, without which the target is met.
 Result<size_t> units_for(const Graph& graph, const Groups& groups, std::span<const size_t> units,
                          const Size& before, const Target& target) {
   size_t low = 0, high = units.size();

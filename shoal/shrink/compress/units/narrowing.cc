@@ -1,7 +1,6 @@
-// Every node whose values lose cells is asked for new settings (Operator::shrink), inferred again,
-// and compared with what it was: for each index that is left of an output axis, `split` must say
-// that the new node reads just what the old one read, numbered anew. So a stride or a scale that
-// means something else on fewer indices is found, whatever the operator.
+// Every node with removed cells gets new attributes (Operator::shrink) and types, and is checked:
+// for each remaining index of an output axis, `split` must say that the new node reads what the old
+// one read, renumbered. So a stride or a scale that changes its meaning is found for any operator.
 #include "shoal/shrink/compress/units/narrowing.h"
 
 #include <algorithm>
@@ -15,9 +14,9 @@
 namespace shoal::compress {
 namespace {
 
-// Questions to `split`. A plain product has an axis that every element of its output reads whole
+// Questions to `split`. A plain product has an axis that every output element reads whole
 // (model/ops/contraction.h). In a grouped one every output channel reads a block of channels; its
-// slab is a plain product again, and the slabs tell the blocks.
+// slab is a plain product, and the slabs give the blocks.
 
 // Output i of a Split is a Slice.
 SingleOutput as_slice(const Node& node, std::span<const Operand> operands,
@@ -60,7 +59,7 @@ SingleOutput as_node(const SingleOutput& whole, const Tile& tile) {
   return part;
 }
 
-// The blocks that the slabs along one axis of the output read; nothing if they are no products, or
+// The blocks that the slabs along one axis of the output read; nullopt if they are no products, or
 // each reads all there is.
 std::optional<ProductBlocks> blocks_along(const SingleOutput& output, size_t output_axis) {
   ProductBlocks products;

@@ -1,5 +1,5 @@
-// Narrowing: a graph without some cells, node by node and by types alone. No weights are copied, so
-// that a removal can be tried and its work be counted.
+// Narrowing: a graph without some cells, node by node and by types alone, so that a removal can be
+// tried without copying weights.
 #pragma once
 
 #include <map>
@@ -14,12 +14,11 @@
 
 namespace shoal::compress {
 
-// Slabs: what one index of one axis of a node's output reads of its inputs, as the operator's own
-// `split` says. groups.h joins indices by them, narrowing.h checks with them that a smaller node
-// still reads the same.
+// Slabs: what one index of an output axis reads of a node's inputs, by the operator's `split`.
+// groups.h joins indices by them; narrowing.h checks that a smaller node reads the same.
 
-// One output of a node as a node of its own, because `split` speaks of output 0 only. Data inputs
-// keep their places. Points into what it was made from.
+// One output of a node as a node of its own, because `split` describes output 0 only. Data inputs
+// keep their places. Points into its source.
 struct SingleOutput {
   Node node;
   std::vector<Operand> operands;
@@ -27,8 +26,8 @@ struct SingleOutput {
   std::vector<Tensor> bounds;  // inputs that the node did not have; some operands point to them
 };
 
-// The output of this number by itself; nothing if `split` cannot be asked about it. `needed` says
-// of each output whether anyone reads it. REQUIRES: `types` are those of the outputs.
+// Output `number` by itself; nullopt if `split` cannot describe it. `needed` says of each output
+// whether it is read. REQUIRES: `types` are those of the outputs.
 std::optional<SingleOutput> single_output(const Node& node, std::span<const Operand> operands,
                                           std::span<const TensorType> types,
                                           const std::vector<bool>& needed, size_t output);
@@ -36,35 +35,35 @@ std::optional<SingleOutput> single_output(const Node& node, std::span<const Oper
 // Why single_output() gives nothing, for people.
 std::string reason_not_asked(const Node& node);
 
-// The tile of one index of an axis, whole along the other axes; nothing if the node cannot be split
+// The tile of one index of an axis, whole along the others; nullopt if the node cannot be split
 // there.
 std::optional<Tile> slab_of(const SingleOutput& output, size_t axis, int64_t index);
 // The tile of the whole output.
 std::optional<Tile> whole_of(const SingleOutput& output);
 
-// A run of indices of an axis of input 0 that is multiplied with a run of one of input 1 and added
-// up, for some indices of the output.
+// A run of indices of an input 0 axis that is multiplied with a run of an input 1 axis and summed,
+// for some output indices.
 struct Block {
   int64_t begin = 0, weight_begin = 0, length = 0;
   std::vector<int64_t> outputs;  // that read it; empty: all of them
 };
 
-// A product's blocks: one for a plain product, one per group for a grouped convolution. Blocks have
-// equal lengths and equally many outputs.
+// A product's blocks, of equal sizes: one for a plain product, one per group for a grouped
+// convolution.
 struct ProductBlocks {
   size_t axis = 0, weight_axis = 0;  // of inputs 0 and 1
   size_t output_axis = 0;            // that Block::outputs are indices of
   std::vector<Block> blocks;
 };
 
-// Nothing if the node is no product.
+// nullopt if the node is no product.
 std::optional<ProductBlocks> product_blocks_of(const SingleOutput& output);
 std::optional<ProductBlocks> product_blocks_of(const Graph& graph, const Node& node);
 
 // Which values of a graph someone reads: a node, or the caller as an output.
 std::vector<bool> values_needed(const Graph& graph);
 
-// A node among what is left.
+// A node after removal.
 struct NarrowNode {
   Node node;                           // with other attributes, and more inputs if some were added
   std::map<size_t, Tensor> constants;  // inputs replaced or added
@@ -73,15 +72,15 @@ struct NarrowNode {
   std::vector<Tensor> owned;
 };
 
-// The graph must outlive it and must not change. Any threads may call const functions at once.
+// The graph must outlive it unchanged. Const functions are safe for concurrent use.
 class Narrowing {
  public:
   explicit Narrowing(const Graph& graph);
 
-  // These cells are gone, too.
+  // Removes these cells, too.
   void drop(const Unit& unit);
 
-  // Whether cells of a value, or of one that the node reads or computes, are gone.
+  // Whether cells of a value, or of one that the node reads or computes, are removed.
   bool touches(ValueId id) const;
   bool touches(const Node& node) const;
 
@@ -89,12 +88,11 @@ class Narrowing {
   Remainder::Axes left(ValueId id) const;
   Shape shape(ValueId id) const;
 
-  // The node among what is left. Fails with kUnsupported if no settings of the operator give the
-  // outputs that are left.
+  // The node after removal. kUnsupported if no attributes of the operator give the remaining
+  // outputs.
   Result<NarrowNode> narrow(const Node& node) const;
 
-  // Fails with kUnsupported if the narrow node reads something else for an index that is left than
-  // the node did.
+  // kUnsupported if the narrow node reads something else for a remaining index than the node did.
   Status check_reads(const Node& node, const NarrowNode& smaller) const;
 
   // The costs of what is left. Fails as narrow() does.

@@ -1,6 +1,6 @@
-// The units of a group are alike: each has equally many indices of the same axes. So the k-th index
-// that a unit has of an axis takes the place of the k-th index of another unit, in every constant
-// that both have slices of. What flows between nodes is permuted by that alone.
+// The units of a group have equally many indices of the same axes. So the k-th index of a unit on
+// an axis replaces the k-th of another, in every constant that both have slices of. Values between
+// nodes are permuted by that alone.
 #include "shoal/shrink/compress/units/nest.h"
 
 #include <algorithm>
@@ -24,7 +24,6 @@ Indices unchanged(const Shape& shape) {
   return indices;
 }
 
-// The units of a group, the one of the highest worth first.
 std::vector<size_t> order_of(const Group& group, std::span<const double> worth) {
   std::vector<size_t> order(group.size());
   std::iota(order.begin(), order.end(), group.begin);

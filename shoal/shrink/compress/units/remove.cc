@@ -1,5 +1,5 @@
-// Removal walks the nodes in order. A node that loses nothing is copied; another one gets the
-// settings that Narrowing finds, its constants are cut, and its types inferred again.
+// Nodes are copied in order; those that lose cells get the attributes found by Narrowing, cut
+// constants and new types.
 #include "shoal/shrink/compress/units/remove.h"
 
 #include <algorithm>
@@ -40,7 +40,6 @@ Result<Narrowing> narrowing_of(const Graph& graph, const Groups& groups,
   return narrowing;
 }
 
-// Builds the graph of what is left.
 class Remover {
  public:
   Remover(const Graph& from, const Narrowing& narrowing)

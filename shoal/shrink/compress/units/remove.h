@@ -1,9 +1,8 @@
-// Removal of units (groups.h): Graph -> Graph without them. Weights lose slices, and the settings
-// that count indices (the bounds of a Slice, the groups of a Conv) are computed anew.
+// Removal of units (groups.h): Graph -> Graph. Weights lose slices, and attributes that count
+// indices (the bounds of a Slice, the groups of a Conv) are recomputed.
 //
-// Law: the answers of remove() and masked() are the same. A removed unit may not have been zero
-// where it is read: a bias, a norm or a Sigmoid sees to that. After removal no node
-// reads it, so masked() cuts it off there.
+// Law: remove() and masked() give the same answers. A unit need not be zero where it is read,
+// because of biases, norms or a Sigmoid, so masked() cuts it off at its readers.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +17,17 @@
 
 namespace shoal::compress {
 
-// The graph without units of `groups`, by their numbers. Without any it is the graph itself. Fails
-// with kInvalidArgument for a number that is none or that stands there twice, or if nothing of a
-// group would be left, and with kUnsupported, naming a node, if an operator cannot do without
-// several units that it can do without one by one. REQUIRES: `groups` are those of the graph, and
-// so it is below.
+// The graph without these units of `groups`, by number. kInvalidArgument for a number that is
+// invalid or repeated, or if a group would become empty; kUnsupported, naming a node, if an
+// operator cannot lose these units together. REQUIRES: `groups` are those of the graph, here and
+// below.
 Result<Graph> remove(const Graph& graph, const Groups& groups, std::span<const size_t> units);
 
-// The graph with its shapes as they are, where products no longer add up what the units give them.
-// For tests: it shows what remove() means. Fails as remove() does for wrong numbers.
+// The graph with unchanged shapes, in which products ignore the units. For tests: it defines
+// remove(). Fails as remove() does for wrong numbers.
 Result<Graph> masked(const Graph& graph, const Groups& groups, std::span<const size_t> units);
 
-// The costs of remove(graph, groups, units), which is not made for that. Fails as remove() does.
+// The costs of remove(graph, groups, units), without building it. Fails as remove() does.
 Result<Size> size_without(const Graph& graph, const Groups& groups, std::span<const size_t> units);
 
 // Its multiply-accumulates alone.

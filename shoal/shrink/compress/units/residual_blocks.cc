@@ -1,6 +1,6 @@
-// For each sum of two values of one type, either may be x. The nodes of f are found by walking back
-// from the other one, up to x; if the walk meets an input of the graph, or someone outside reads
-// what it met, there is no block.
+// In each sum of two values of one type, either may be x. The nodes of f are found by walking back
+// from the other to x; there is no block if the walk meets a graph input, or its values are read
+// outside.
 #include "shoal/shrink/compress/units/residual_blocks.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Finder {
 
   size_t maker(ValueId id) const { return maker_[static_cast<size_t>(id)]; }
 
-  // The nodes that a value is made of, from x on. Fails where it is made of something else.
+  // The nodes that a value is made of, back to x. Fails at anything else.
   bool collect(ValueId from, ValueId x, std::set<size_t>& inside) const {
     std::vector<ValueId> open = {from};
     while (!open.empty()) {

@@ -1,5 +1,5 @@
-// Residual blocks: parts of a network that can be left out, because what they compute is added to
-// what they read: y = x + f(x), both of one type. Without the block, y = x.
+// Residual blocks: parts y = x + f(x) of a network, with both of one type, that can be left out: y
+// = x.
 #pragma once
 
 #include <span>
@@ -20,9 +20,9 @@ struct ResidualBlock {
   std::string weights;        // the first that f reads, for people
 };
 
-// All blocks of a graph, in the order of its nodes. No node outside f reads what f computes,
-// and f reads only x and constants; it has a product. Blocks do not overlap but for nested ones. A
-// pure function: any threads may call it at once.
+// All blocks of a graph, in the order of its nodes. f has a product, reads only x and constants,
+// and nothing outside reads its values. Blocks overlap only by nesting. Pure; safe for concurrent
+// use.
 std::vector<ResidualBlock> residual_blocks(const Graph& graph);
 
 // The graph without these blocks, by number. Fails with kInvalidArgument for a number that is none.

@@ -1,5 +1,4 @@
-// Target: how small a network is to become. Functions here only compare numbers: what a network
-// costs is counted by remove.h.
+// Target: how small a network is to become. Only compares numbers: remove.h counts costs.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,7 @@ struct Size {
   friend bool operator==(const Size&, const Size&) = default;
 };
 
-// The most of each cost that may stay: up to 1 a share of what there was, above 1 a number. 1
-// demands nothing.
+// The limit of each cost: up to 1 a share of the original, above 1 a number. 1 demands nothing.
 struct Target {
   double units = 1;       // that could be removed; a share
   double macs = 1;        // as Size says, and so are the others
@@ -31,19 +29,17 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
-// The target of a text such as "macs=0.5" or "macs=20e6,parameters=0.3". Fails with
-// kInvalidArgument for another text.
+// Parses "macs=0.5" or "macs=20e6,parameters=0.3". kInvalidArgument for any other text.
 Result<Target> parse_target(std::string_view text);
 
 // Fails with kInvalidArgument for a number that is not above 0, and for units above 1.
 Status check(const Target& target);
 
-// A target on the way from a network of size `before`: each share to the power `part`, so that
-// equal parts remove equal shares of what is left. REQUIRES: check(target) is OK, and 0 < part
-// <= 1.
+// An intermediate target for a network of size `before`: each share to the power `part`, so that
+// equal parts remove equal shares. REQUIRES: check(target) is OK, and 0 < part <= 1.
 Target part_way(const Target& target, const Size& before, double part);
 
-// The same target in numbers, for a network that has lost some of `before` already. REQUIRES:
+// The same target as absolute numbers, for a network that shrank from `before`. REQUIRES:
 // check(target) is OK.
 Target in_numbers(const Target& target, const Size& before);
 

@@ -1,5 +1,5 @@
-// The compiled stages of a network. A stage for a batch is compiled once, by the first request that
-// needs it, under a lock that no running stage holds.
+// A stage is compiled for a batch by the first request that needs it, under a lock that no running
+// stage holds.
 #include "shoal/shrink/exits/inference/runner.h"
 
 #include <algorithm>
@@ -17,7 +17,6 @@
 namespace shoal::exits {
 namespace {
 
-// The rows of a batch, in this order.
 Tensor rows_of(const Tensor& batch, std::span<const size_t> rows) {
   TensorType type = batch.type();
   const size_t bytes = batch.bytes().size() / static_cast<size_t>(type.shape[0]);
@@ -30,13 +29,11 @@ Tensor rows_of(const Tensor& batch, std::span<const size_t> rows) {
   return taken;
 }
 
-// Writes rows into a batch from row `first` on.
 void put_rows(const Tensor& rows, size_t first, Tensor& batch) {
   const size_t bytes = batch.bytes().size() / static_cast<size_t>(batch.shape()[0]);
   std::ranges::copy(rows.bytes(), batch.bytes().begin() + static_cast<ptrdiff_t>(first * bytes));
 }
 
-// The images that go on, and nothing of the others.
 void keep_rows(Progress& progress, std::span<const size_t> rows) {
   for (auto& [name, tensor] : progress.live) tensor = rows_of(tensor, rows);
   progress.images = rows.size();

@@ -1,5 +1,4 @@
-// Runner: answers with a multi-exit network. Stage after stage runs until each image has an exit
-// that is confident.
+// Runner: runs a multi-exit network stage by stage, until each image has a confident exit.
 //
 //   SHOAL_ASSIGN(const Model model, open_model("multi.onnx"));
 //   const auto network = exits::multi_exit_in(model);
@@ -7,8 +6,7 @@
 //   const double thresholds[] = {0.9, 0.95};
 //   SHOAL_ASSIGN(const auto answers, runner.run(images, thresholds));
 //
-// Images that have their answer leave the batch; the rest goes on without them. What stages before
-// have computed is never computed again.
+// Answered images leave the batch; nothing is computed twice.
 #pragma once
 
 #include <cstddef>
@@ -34,36 +32,34 @@ namespace shoal::exits {
 
 // The answer to one image.
 struct Answer {
-  size_t exit = 0;                 // which gave it: from 0, the last classifier after all exits
+  size_t exit = 0;                 // index from 0; the last classifier comes after all exits
   int64_t best = 0;                // the class with the highest score
   double probability = 0;          // of that class
   std::vector<float> scores = {};  // as the exit gave them
 };
 
-// What one image's answer is to be: the first exit that is this sure of it, or the one after which
-// no image waits any longer. The last classifier comes after all exits.
+// What one image needs: the first exit that is this confident, or at the latest exit `last`.
 struct ExitWish {
   double confidence = kNever;                        // a probability; kNever: no exit is
   size_t last = std::numeric_limits<size_t>::max();  // exit to run; beyond the last classifier: it
 };
 
-// Images on their way through the network. A value: a copy goes on independently.
+// A batch on its way through the network. A value: copies are independent.
 struct Progress {
   size_t next = 0;                          // the stage that runs next
   size_t images = 0;                        // in the batch
   std::map<std::string, Tensor> live = {};  // what later stages read, by the network's names
 };
 
-// Thread-safe, but for moving. Stages are compiled for batches of 1, 2, 4, 8 ... images when they
-// are first needed; a batch of another size runs as a sum of such, so that no image is padding.
+// Thread-safe, except moves. Stages are compiled for batches of 1, 2, 4, 8 ... images when first
+// needed; other batches are split into these, without padding.
 class Runner {
  public:
-  // Fails as `network` and stages_of do; kUnsupported if stages depend on the size of the batch
-  // other than by types. REQUIRES: `device` outlives the runner, and so does what `network` refers
-  // to.
+  // Fails as `network` and stages_of do; kUnsupported if stages depend on the batch size other than
+  // by types. REQUIRES: `device` outlives the runner, and so does what `network` refers to.
   static Result<Runner> create(Device& device, MultiExitForBatch network);
-  // The same for one image at a time only: for networks of one batch, whose exits may give anything
-  // [1, n] instead of scores. run() then needs scores.
+  // For one image at a time: the exits of the network may give any [1, n]. run() still needs
+  // scores.
   static Result<Runner> create(Device& device, MultiExit network);
 
   Runner(Runner&&) noexcept;
@@ -78,24 +74,24 @@ class Runner {
   // Multiply-accumulates of each stage for one image: one stage per exit, and the last.
   const std::vector<int64_t>& stage_macs() const;
 
-  // Images [n, ...] before the first stage. kInvalidArgument if they are none for this network.
+  // Images [n, ...] before the first stage. kInvalidArgument if they do not fit the network.
   Result<Progress> start(const Tensor& images) const;
   // Runs the next stage: the scores [n, classes] of its exit. Fails as the device does. REQUIRES:
   // there is a stage left.
   Result<Tensor> advance(Progress& progress) const;
 
-  // Answers each image of [n, ...], in their order: by the first exit whose probability reaches its
-  // threshold, else by the last classifier. Bit by bit the answers of one image at a time, on a
-  // device that computes an image of a batch as it computes it alone. Fails as above. REQUIRES: as
-  // many thresholds as exits().
+  // Answers each image of [n, ...], in order: by the first exit whose probability reaches its
+  // threshold, else by the last classifier. Equal, bit by bit, to one image at a time on a device
+  // whose results do not depend on the batch. Fails as above. REQUIRES: as many thresholds as
+  // exits().
   Result<std::vector<Answer>> run(const Tensor& images, std::span<const double> thresholds) const;
-  // The same by the wishes of each image: what several need is computed for all of them together,
-  // and those that wish for more go on from there [Huynh 2019, 5]. REQUIRES: a wish for each image.
+  // The same with a wish per image: what several need is computed together, and those that need
+  // more go on [Huynh 2019, 5]. REQUIRES: a wish for each image.
   Result<std::vector<Answer>> run(const Tensor& images, std::span<const ExitWish> wishes) const;
 
  private:
   class State;
-  // Whether an image, by its number, takes an answer.
+  // Whether image number `image` accepts an answer.
   using Takes = std::function<bool(size_t image, const Answer& answer)>;
   Result<std::vector<Answer>> run_until(const Tensor& images, const Takes& takes) const;
   explicit Runner(std::unique_ptr<State> state);
@@ -108,9 +104,8 @@ struct ExitsEvaluation {
   Figures figures;
 };
 
-// Evaluates as the runner serves: stages behind the exit that answered do not run. Fails with
-// kInvalidArgument if network and images do not fit, or as data set and runner do. REQUIRES: as
-// many thresholds as runner.exits().
+// Evaluates as the runner serves: later stages do not run. kInvalidArgument if network and images
+// do not fit; fails as data set and runner do. REQUIRES: as many thresholds as runner.exits().
 Result<ExitsEvaluation> evaluate(const Runner& runner, std::span<const double> thresholds,
                                  const Dataset& data, const fit::EvaluationOptions& options = {});
 

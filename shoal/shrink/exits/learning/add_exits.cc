@@ -1,6 +1,5 @@
-// A run: the exits learn, the network learns with them, thresholds are calibrated, files are
-// written. Graphs for training, evaluation and files are the same network for different batches;
-// what was learned is kept by name.
+// A run: the exits are trained, the network with them, thresholds are calibrated, files are
+// written. Graphs for training, evaluation and files are the same network for different batches.
 #include "shoal/shrink/exits/learning/add_exits.h"
 
 #include <algorithm>
@@ -30,9 +29,9 @@ namespace {
 constexpr int kLoaders = 1;
 constexpr size_t kAhead = 2;
 
-// Runs the whole network on batches that go through their data once. Where the network ends in a
-// softmax, the scores are logarithms of its probabilities. Fails as the data and the device do.
-// REQUIRES: the batches are of the network's size.
+// Runs the whole network on batches that go through their data once. If it ends in a softmax,
+// scores are logarithms of probabilities. Fails as the data and the device do. REQUIRES: the
+// batches are of the network's size.
 Result<ExitScores> scores_by_exit(Device& device, const MultiExit& network,
                                   const Batches& batches) {
   const size_t exits = network.graph.outputs().size();
@@ -107,8 +106,7 @@ class Run {
     return {};
   }
 
-  // The network with its exits as it is judged and written: what it learned with norms that were
-  // put in is in the convolutions before them.
+  // The network with its exits as evaluated and written: restored norms are folded.
   Result<WithHeads> with_heads(int64_t batch) const {
     SHOAL_ASSIGN(WithHeads made, as_it_learns(batch));
     if (moments_.empty()) return made;
@@ -161,7 +159,6 @@ class Run {
     return train("all exits", std::move(made.network.graph), std::move(recipe));
   }
 
-  // Learns, and keeps what was learned.
   Status train(const std::string& what, Graph network, fit::TrainingOptions recipe) {
     fit::TrainingTask task{.network = std::move(network), .data = data_.data};
     recipe.teacher.clear();
@@ -244,7 +241,6 @@ class Run {
     return scores_by_exit(device_, network, batches);
   }
 
-  // The network as it was given, which joint training changes.
   Status evaluate_given() {
     SHOAL_ASSIGN(LoadedGraph given, fit::load_for_batch(model_, batch()));
     SHOAL_ASSIGN(const LoadedGraph one, fit::load_for_batch(model_, 1));

@@ -1,4 +1,4 @@
-// Adds exits to a trained classifier, lets them learn, and calibrates when they answer.
+// Adds exits to a trained classifier, trains them, and calibrates their thresholds.
 //
 //   exits::ExitsOptions options{.automatic = 2, .out = "multi.onnx"};
 //   options.recipe.data = "cifar10";
@@ -8,11 +8,10 @@
 //                exits::add_exits(*device, model, data, options));
 //   std::printf("%.2f %% with %.0f MACs\n", result.test.top1, result.test.mean_macs);
 //
-// First the exits learn, one after the other, and the rest of the network stays as it is: where
-// their features fit the feature cache, that takes seconds. Then, if it is asked for, the whole
-// network learns the joint loss, with batch norms that it may have lost when it was exported.
-// Thresholds are calibrated on examples that are held out from training; test examples evaluate the
-// result and choose nothing.
+// First the exits train one after the other, with the rest frozen: seconds, if features fit the
+// feature cache. Then, optionally, the whole network trains on the joint loss, with batch norms
+// restored. Thresholds are calibrated on held-out examples; test examples evaluate the result and
+// choose nothing.
 #pragma once
 
 #include <atomic>
@@ -42,7 +41,7 @@ struct ExitsResult {
   std::vector<int64_t> stage_macs = {};  // of one image: per exit, and from there to the scores
   int64_t macs_before = 0;               // of the network without exits
   double top1_before = 0;                // of the network as it was given
-  std::vector<double> top1 = {};  // of each exit alone on all examples, the last classifier last
+  std::vector<double> top1 = {};  // each exit alone on all examples; the last classifier last
   Figures held_out = {};          // of the examples that the thresholds were calibrated on
   Figures test = {};              // of examples that chose nothing
   double seconds = 0;
@@ -53,21 +52,19 @@ struct ExitsOptions {
   std::vector<std::string> at = {};  // values of the network; empty: chosen, `automatic` of them
   size_t automatic = 2;              // at even shares of the multiply-accumulates
   HeadOptions head = {};             // what an exit consists of
-  // How the exits learn: epochs, batch, seed, rate, loss, augmentation, share to hold out. Of the
-  // loss, `distill` is about the answers of the network as it was given. Files, model, teacher,
-  // patience and frozen weights in it are not read.
+  // The training recipe; `distill` is for the answers of the given network. Files, model, teacher,
+  // patience and frozen weights are not read.
   fit::TrainingOptions recipe = {};
   int64_t joint_epochs = 0;  // of the whole network, after the exits have learned alone
   float joint_rate = 0;      // 0: that of the recipe
-  // In these, convolutions that come without batch norms have some
-  // (shrink/compress/refit/refit.h), which are folded into them again before anything is
-  // judged.
+  // Restores batch norms of convolutions in these epochs (shrink/compress/refit/refit.h); they are
+  // folded before evaluation.
   bool norms = true;
-  // How much the loss of each exit counts in these, that of the last classifier last; empty: 1.
+  // The loss weight of each exit in these, the last classifier last; empty: 1.
   std::vector<float> joint_weights = {};
   float self_distill = 0;  // in these: the share of an exit's loss that the last classifier teaches
-  WantedPrecision wanted = {};  // of each exit, which its threshold follows from
-  // In place of a precision: points of accuracy that exits may lose against the last classifier on
+  WantedPrecision wanted = {};  // of each exit; determines its threshold
+  // Instead of a precision: the points of accuracy exits may lose against the last classifier on
   // other examples, at the risk in `wanted` (drop_calibration.h).
   std::optional<double> max_drop = {};
   std::filesystem::path out = {};  // the network with its exits as ONNX; empty: none
@@ -92,11 +89,10 @@ struct ExitsCallbacks {
   const std::atomic<bool>* cancel = nullptr;
 };
 
-// See the head of this file. Blocks until the run is over, and writes files last. Fails as
-// check(options), the model, the data and the device do; with kInvalidArgument for a model that was
-// never trained, that is no classifier of one input and one output or does not have the values that
-// `at` names; with kUnsupported for a quantised one; with kCancelled if the callbacks say so. The
-// result can be reproduced bit by bit if the device chooses its kernels by estimate.
+// Blocks until the run is over, and writes files last. Fails as check(options), the model, the data
+// and the device do; kInvalidArgument for a model that is not trained, no classifier of one input
+// and one output, or lacks the values in `at`; kUnsupported for a quantised one; kCancelled if the
+// callbacks say so. Reproducible bit by bit if the device chooses its kernels by estimate.
 Result<ExitsResult> add_exits(Device& device, const Model& model, const fit::JudgedData& data,
                               const ExitsOptions& options, const ExitsCallbacks& callbacks = {});
 

@@ -1,4 +1,4 @@
-// Networks for the tests of this part: random ones with blocks, pools, norms and branches.
+// Random networks for tests, with blocks, pools, norms and branches.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace shoal::exits::testing {
 
 inline constexpr int64_t kClasses = 5, kSide = 16;
 
-// A random classifier of images [batch, 3, 16, 16]. The seed decides; the batch changes types only.
-// Layers have multiples of `unit` channels.
+// A random classifier of images [batch, 3, 16, 16], a function of the seed; the batch changes types
+// only. Channels are multiples of `unit`.
 class RandomNetwork {
  public:
   RandomNetwork(uint64_t seed, int64_t batch, int64_t unit = 1) : rng_(seed), seed_(seed) {
@@ -35,7 +35,7 @@ class RandomNetwork {
         case 1:  // a residual block
           x = add(ops::relu, {add(ops::add, {conv(conv(x, channels(x)), channels(x)), x})});
           break;
-        case 2: {  // two branches, one of which ends late
+        case 2: {  // two branches of different depth
           const ValueId branch = conv(x, 3 * unit);
           x = add(ops::concat, {conv(conv(x, 4 * unit), 4 * unit), branch}, {{"axis", int64_t{1}}});
           break;
@@ -93,7 +93,7 @@ class RandomNetwork {
   uint64_t seed_, constants_ = 0;
 };
 
-// Up to three random values where exits can be added; any of them, not only good ones.
+// Up to three random values where exits can be added.
 inline std::vector<std::string> random_places(const Graph& network, uint64_t seed) {
   std::vector<std::string> all, chosen;
   for (const Node& node : network.nodes()) {

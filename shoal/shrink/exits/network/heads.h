@@ -11,7 +11,7 @@
 
 namespace shoal::exits {
 
-// A network with exits that have not learned yet.
+// A network with untrained exits.
 struct WithHeads {
   MultiExit network = {};
   std::vector<std::vector<std::string>> weights = {};  // per exit: the constants that are its own
@@ -23,10 +23,9 @@ struct WithHeads {
 //   g = concat(maxpool(a[i-1]) to the size of f[i], f[i]),   a[i] = relu(norm(conv1x1(g)))
 //
 // where f[i] is the value at its place, a[1] = f[1], and a[i] has as many channels as f[i] (Huynh
-// 2019, 5.2). What the head reads is a[i]; it has a Gemm of the classes of the network, after a
-// mean over the image and, with HeadOptions::Kind::kConv, up to two 3 x 3 convolutions of stride 2
-// with a norm and a rectifier. Fresh weights follow from the seed. REQUIRES: check_classifier(),
-// and places as find_places() gives them.
+// 2019, 5.2). The head reads a[i]: a mean over the image and a Gemm, after up to two 3 x 3
+// convolutions of stride 2 with norm and rectifier for HeadOptions::Kind::kConv. Fresh weights
+// follow from the seed. REQUIRES: check_classifier(), and places as find_places() gives them.
 Result<WithHeads> add_heads(const Graph& network, std::span<const ValueId> places,
                             const HeadOptions& options);
 

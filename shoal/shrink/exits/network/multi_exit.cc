@@ -27,7 +27,7 @@ Status corrupt(const std::string& what) {
   return Status(Code::kCorrupt, "the exits in the metadata: " + what);
 }
 
-// Reads back as it was.
+// Round-trips.
 std::string text_of(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.17g", number);

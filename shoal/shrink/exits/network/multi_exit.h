@@ -1,9 +1,8 @@
-// A multi-exit network: a classifier with further classifiers, its exits, at values on the way. An
-// exit that is confident answers, and what lies behind it need not run (Teerapittayanon et al.
-// 2016, BranchyNet).
+// A multi-exit network: a classifier with earlier classifiers, its exits. If an exit is confident,
+// the rest need not run (Teerapittayanon et al. 2016, BranchyNet).
 //
-// In a file the first output is the classifier's own, so that a program that knows of no exits sees
-// the classifier as it was. The exits are outputs after it, and metadata_props name them:
+// In a file the first output is the classifier's own, for programs that know nothing of exits. The
+// exits are further outputs, named in metadata_props:
 //
 //   shoal.exits             2
 //   shoal.exit.1.at         the value that the first exit reads
@@ -51,12 +50,12 @@ using MultiExitForBatch = std::function<Result<MultiExit>(int64_t batch)>;
 // The metadata that names these exits.
 std::map<std::string, std::string> properties_of(const std::vector<Exit>& exits);
 
-// The exits that metadata names; none where it does not speak of exits. kCorrupt where it does, but
-// not as properties_of() would write it.
+// The exits named in metadata; empty if there are none. kCorrupt if they are not as properties_of()
+// writes them.
 Result<std::vector<Exit>> exits_in(const std::map<std::string, std::string>& properties);
 
 // The multi-exit network in a model, for batches of this size. kInvalidArgument if the model names
-// no exits, kCorrupt if it names exits that it does not have.
+// no exits, kCorrupt if it lacks exits that it names.
 Result<MultiExit> load_multi_exit(const Model& model, int64_t batch);
 
 // The same as a function. `model` outlives the result.
@@ -64,7 +63,7 @@ MultiExitForBatch multi_exit_in(const Model& model);
 
 // The form of exits. A value.
 struct HeadOptions {
-  // What an exit computes of an image of features before its Gemm.
+  // What an exit computes before its Gemm.
   enum class Kind {
     kPool,  // the mean over the image: nearly nothing, and enough for late features
     kConv   // convolutions of stride 2, then the mean: a few percent of a network's work

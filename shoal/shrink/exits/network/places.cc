@@ -14,7 +14,6 @@ size_t index_of(ValueId id) { return static_cast<size_t>(id); }
 
 int64_t batch_of(const Graph& network) { return network[network.inputs()[0]].type.shape[0]; }
 
-// Whether the scores depend on each value.
 std::vector<bool> needed_values(const Graph& network) {
   std::vector<bool> needed(network.value_count(), false);
   needed[index_of(network.outputs()[0])] = true;
@@ -45,15 +44,14 @@ std::string objection(const Graph& network, const std::vector<bool>& needed, Val
   return {};
 }
 
-// A value through which all goes that follows, and the work up to it.
+// A value that everything later depends on, and the work up to it.
 struct Bottleneck {
   ValueId value;
   double share;  // of the network's multiply-accumulates
 };
 
-// After each node, the values that later nodes or the output read: where that is one, it is a
-// bottleneck. Of those with the same work before them the last is kept, which is the one after the
-// norm, the activation and the pool.
+// The values after which everything depends on them alone. Of those with the same work before them
+// the last is kept, the one after norm, activation and pool.
 std::vector<Bottleneck> bottlenecks_of(const Graph& network) {
   const std::vector<bool> needed = needed_values(network);
   std::vector<size_t> last_reader(network.value_count(), 0);

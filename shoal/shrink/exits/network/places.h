@@ -15,19 +15,17 @@ namespace shoal::exits {
 // of f32, nothing quantised (kUnsupported).
 Status check_classifier(const Graph& network);
 
-// The values of these names, the first on the way first. kInvalidArgument, with the name, where
-// there is no such value, it is no features [batch, c] or [batch, c, h, w] of f32, or the scores do
-// not depend on it; and where there is none or one is named twice. REQUIRES: check_classifier().
+// The values of these names, in network order. kInvalidArgument, with the name, if there is no such
+// value, it is not features [batch, c] or [batch, c, h, w] of f32, or the scores do not depend on
+// it; and for no or repeated names. REQUIRES: check_classifier().
 Result<std::vector<ValueId>> find_places(const Graph& network, std::span<const std::string> names);
 
-// The values nearest to these shares of the multiply-accumulates of the network, a different one
-// for each. Only values are taken through which all goes that follows: the ends of residual blocks,
-// pools, layers of a chain. kInvalidArgument where there are too few. REQUIRES: check_classifier();
-// shares ascend.
+// The values nearest to these shares of the network's multiply-accumulates, all different. Only
+// values that everything later depends on: the ends of residual blocks, pools, layers of a chain.
+// kInvalidArgument if there are too few. REQUIRES: check_classifier(); shares ascend.
 Result<std::vector<ValueId>> places_at(const Graph& network, std::span<const double> shares);
 
-// `count` values that divide the multiply-accumulates of the network as evenly as its structure
-// allows: places_at() of equal steps.
+// `count` values that divide the multiply-accumulates as evenly as the network allows.
 Result<std::vector<ValueId>> even_places(const Graph& network, size_t count);
 
 }  // namespace shoal::exits

@@ -1,5 +1,5 @@
 // The stages of a multi-exit network: what runs up to the first exit, from there to the second, and
-// so on. A stage computes nothing that one before it has computed.
+// so on. Nothing is computed twice.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace shoal::exits {
 
-// The graph with these values as its outputs, and without what none of them needs. Names stay.
-// REQUIRES: the values are of the graph.
+// The graph with these values as outputs, without unneeded nodes. Names stay. REQUIRES: the values
+// are of the graph.
 Result<Graph> with_outputs(const Graph& graph, std::span<const ValueId> outputs);
 
 struct Stage {
@@ -25,10 +25,9 @@ struct Stage {
 };
 
 // One stage per exit, and one for the last classifier. A node is in the first stage whose scores
-// need it. So what a node gives to later stages is read in its own stage, too, and a pass that
-// merges a value with its only reader never merges across the end of a stage: stages compute bit by
-// bit what the whole network does, where the device chooses the same kernels for both.
-// kInvalidArgument where an exit needs nothing that the one before it does not.
+// need it, so values for later stages are also read in their own stage, and no pass merges nodes
+// across the end of a stage: results are those of the whole network, bit by bit, if the device
+// chooses the same kernels. kInvalidArgument if an exit needs nothing beyond the one before it.
 Result<std::vector<Stage>> stages_of(const MultiExit& network);
 
 }  // namespace shoal::exits

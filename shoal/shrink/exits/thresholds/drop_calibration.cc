@@ -25,7 +25,6 @@ class Stack {
 
   const std::vector<double>& weights() const { return weights_; }
 
-  // The probabilities of an image's classes.
   std::vector<double> probabilities(size_t image) const { return at(weights_, image); }
 
  private:
@@ -116,7 +115,6 @@ class Stack {
   std::vector<double> weights_;
 };
 
-// What each exit would say of an image, and lose.
 struct Views {
   std::vector<std::vector<double>> probability, loss;  // per exit, then per image
 };
@@ -162,8 +160,8 @@ std::vector<double> slopes_of(const Views& views, std::span<const int64_t> stage
 }
 
 // Whether the images show that the mean loss with these thresholds is at most `wanted`: a normal
-// bound on the mean. One image with a whole loss is added, without which images that lose nothing
-// would show everything, however few they are; the bound is then about 3 / n, as it should be.
+// bound on the mean. One image with a whole loss is added, or a few images without a loss would
+// show everything; the bound is then about 3 / n, as it should be.
 bool shows(const Views& views, std::span<const double> thresholds, const WantedDrop& wanted) {
   double sum = 1, squares = 1;
   const size_t images = views.loss[0].size();

@@ -1,4 +1,4 @@
-// Scores of exits for tests, of images whose classes have known probabilities.
+// Scores of exits for tests, of images with known class probabilities.
 #pragma once
 
 #include <cmath>
@@ -14,16 +14,15 @@ namespace shoal::exits::testing {
 inline constexpr size_t kKnownClasses = 10;
 inline const std::vector<int64_t> kMacs{28, 22, 25, 25};
 
-// Images whose classes have known probabilities.
 struct World {
   ExitScores scores = {};
   std::vector<std::vector<double>> truth = {};  // per image: of each class, given all that is seen
 };
 
-// An image of the class y is seen through noise of its own size s: an exit has looked at it for the
-// time t and has the mean m of what it saw, 1 where c = y, plus noise s B(t) / t for each class,
-// where B is a Brownian motion. The evidence is m t / s^2, whose softmax is true; exits overstate
-// it, the later the more, and each image by another factor. Their top-1 is 75, 81, 83 and 84 %.
+// An image of class y has noise of its own size s: an exit that looked for the time t has the mean
+// m of what it saw, 1 where c = y, plus noise s B(t) / t for each class, with a Brownian motion B.
+// The evidence is m t / s^2, whose softmax is true; exits overstate it, later ones more, by a
+// factor per image. Their top-1 is 75, 81, 83 and 84 %.
 inline World drawn(size_t images, std::mt19937& rng) {
   constexpr double kTimes[] = {1, 1.4, 1.6, 1.65}, kOverstated[] = {1.1, 1.35, 1.5, 1.7};
   std::normal_distribution<double> normal;

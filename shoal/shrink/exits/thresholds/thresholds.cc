@@ -16,16 +16,14 @@ double percent(size_t part, size_t whole) {
 
 // The lowest threshold for these images, which are sorted by falling probability.
 //
-// Whether n answers above a threshold, k of them wrong, show a precision of at least p is decided
-// by the one-sided bound of Clopper and Pearson (1934): the lower bound of the precision at the
-// risk r is p or more iff the chance of at most k errors among n is at most r where each is an
-// error with probability 1 - p.
+// Whether n answers, k of them wrong, show a precision of at least p is decided by the one-sided
+// bound of Clopper and Pearson (1934): it is p or more at the risk r iff at most k errors among n,
+// each with probability 1 - p, have a chance of at most r.
 //
-// Many thresholds are tried, and one that passes by luck must not be taken. So they are tested in
-// an order that is fixed beforehand, from few and confident images to all of them, and share the
-// risk: each has the same part of it, and what a test that passed had goes on to the next one (the
-// fallback procedure, Wiens 2003). The risk that any threshold of too low a precision passes is
-// then at most r, however the tests depend on each other.
+// Many thresholds are tried, and none may pass by luck. They are tested in a fixed order, from few
+// and confident images to all, and share the risk equally; the part of a test that passed goes on
+// to the next one (the fallback procedure, Wiens 2003). The risk that any threshold of too low a
+// precision passes is then at most r, however the tests depend on each other.
 double lowest_threshold(const std::vector<Verdict>& sorted, const WantedPrecision& wanted) {
   const double rate = 1 - wanted.precision;
   // The images that reach an exit are tried in this many shares, the most confident first.

@@ -1,4 +1,4 @@
-// Thresholds of exits: from which probability on an exit answers. Pure: answers in, numbers out.
+// Thresholds of exits: the probability from which on an exit answers. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct Verdict {
   bool correct = false;
 };
 
-// The answers of a network to labelled images, had every stage run for all of them.
+// The answers of all exits to labelled images.
 struct Verdicts {
   std::vector<std::vector<Verdict>> exits = {};  // per exit, then the last classifier: per image
 
@@ -30,7 +30,7 @@ struct Verdicts {
 struct Figures {
   double top1 = 0;                 // percent
   std::vector<double> share = {};  // of the images, per exit: those it answered; the last one too
-  std::vector<double> precision = {};  // percent of these that are right; 0 where there are none
+  std::vector<double> precision = {};  // percent of these that are right; 0 if there are none
   double mean_macs = 0;                // multiply-accumulates per image
 };
 
@@ -44,41 +44,39 @@ Figures figures_of(std::span<const size_t> answered, std::span<const size_t> cor
 Figures figures_with(const Verdicts& verdicts, std::span<const double> thresholds,
                      std::span<const int64_t> stage_macs);
 
-// The probability that of `trials`, each a failure with probability `rate`, at most n fail.
-// REQUIRES: 0 < rate < 1.
+// The probability that at most n of `trials` fail, each with probability `rate`. REQUIRES: 0 < rate
+// < 1.
 double chance_of_at_most(size_t failures, size_t trials, double rate);
 
-// A precision, and the risk that an exit does not have it.
+// A precision, and the risk of missing it.
 struct WantedPrecision {
   double precision = 0.99;
   double risk = 0.05;
   size_t shares = 10;  // of the images that reach an exit: as many thresholds are tried
 };
 
-// The lowest threshold of each exit for which the images say, at that risk, that of the images it
-// answers the wanted share gets the right answer; kNever where they do not say so of any. Each exit
-// is held to it on the images that exits before it have left. kInvalidArgument for a precision or a
-// risk that is not between 0 and 1.
+// The lowest threshold of each exit for which the images show, at that risk, the wanted share of
+// right answers; kNever if none does. Each exit is tested on the images that earlier exits have
+// left. kInvalidArgument for a precision or a risk that is not between 0 and 1.
 Result<std::vector<double>> thresholds_for_precision(const Verdicts& verdicts,
                                                      const WantedPrecision& wanted);
 
-// Thresholds with the fewest multiply-accumulates that a search finds among those with which the
-// accuracy on these images is at most `max_drop` points below that of the last classifier alone. It
-// promises nothing about other images: drop_calibration.h does.
+// The thresholds with the fewest multiply-accumulates that a search finds for an accuracy at most
+// `max_drop` points below the last classifier's on these images. Other images may lose more: see
+// drop_calibration.h.
 std::vector<double> thresholds_for_drop(const Verdicts& verdicts, double max_drop,
                                         std::span<const int64_t> stage_macs);
 
-// Budget: all costs of something that may answer early stay within a slack of those of the sure way
-// alone, whatever early answers are worth.
+// Budget: keeps total costs with early answers within a slack of the costs without, whatever early
+// answers are worth.
 //
-// Something that may cost more than the sure way is tried only if, with sums over all requests so
+// An attempt that may cost more than the sure way is made only if, with sums over all requests so
 // far that fade with g < 1,
 //
 //   g S + cost <= (1 + slack) (g B + alone)
 //
-// for the costs S and those B of the sure way alone. The sum over all requests of
-// cost - (1 + slack) alone is then at most 0, too: it is D + (1 - g) sum(D) for
-// D = S - (1 + slack) B <= 0.
+// for the costs S and those B of the sure way. Then the sum over all requests of cost - (1 + slack)
+// alone is at most 0, too: it is D + (1 - g) sum(D) for D = S - (1 + slack) B <= 0.
 
 // A value. Costs are in any one unit.
 class Budget {
@@ -86,7 +84,7 @@ class Budget {
   // Nothing is spent yet.
   explicit Budget(double slack = 0.02) : slack_(slack) {}
 
-  // Whether a request may have this cost, where the sure way costs `alone`.
+  // Whether a request may cost this, given the cost `alone` of the sure way.
   bool affordable(double cost, double alone) const {
     return kFade * spent_ + cost <= (1 + slack_) * (kFade * alone_ + alone);
   }

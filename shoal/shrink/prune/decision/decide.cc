@@ -23,8 +23,8 @@ constexpr size_t kAhead = 2;
 
 constexpr size_t kFewestBatches = 8;  // a round, if there are enough: fewer are noise
 
-// The mean over batches of what the loss would change by. Labels alone judge: the answers of the
-// dense network are its own, so that their loss has no slope there.
+// The mean over batches of the loss's change, with labels only: the dense network's own answers
+// give a loss without slope there.
 Result<std::vector<double>> taylor_worth(Device& device, const Graph& network,
                                          const compress::Groups& groups,
                                          std::span<const size_t> gone, const Dataset& examples,
@@ -82,9 +82,8 @@ class Decider {
     return {};
   }
 
-  // Only a change of the loss can be set against costs. Magnitudes are relative to their group: a
-  // stream through many layers, which costs most, would go first (ResNet-20: 10 % before it
-  // learns).
+  // Only a change of the loss can be weighed against costs. Magnitudes are relative to their group:
+  // the costly stream through many layers would go first (ResNet-20: 10 % before retraining).
   Status by_size() {
     SHOAL_ASSIGN(const compress::Size before, compress::size_without(one_.graph, groups_, {}));
     for (size_t round = 0; round < kRounds; ++round) {
@@ -136,7 +135,6 @@ class Decider {
 
  private:
   static double part_of(size_t round) { return static_cast<double>(round + 1) / kRounds; }
-  // Whether a worth is a change of the loss.
   bool by_loss() const {
     return options_.importance == Importance::kTaylor ||
            options_.importance == Importance::kLasso || options_.importance == Importance::kHoyer;

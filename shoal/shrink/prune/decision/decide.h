@@ -1,4 +1,4 @@
-// What goes: the decision between the given network and the smaller one, and how it reads.
+// Decides what to remove, and reports it.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,15 @@
 
 namespace shoal::shrink {
 
-// The part of the examples to look at: number `number` of `rounds`.
+// The part of the examples to use: number `number` of `rounds`.
 struct Round {
   size_t number = 0, rounds = 1;
 };
 
-// The worth of every unit of `groups`, which are those of `network`, by this importance, once the
-// units `gone` are masked. Examples are looked at by kTaylor, kLasso and kHoyer, in order; each
-// round takes up where the last one ended. Fails as the device and the data do, and with
-// kInvalidArgument where examples are needed and there are none. REQUIRES: the network takes
-// batches of recipe.batch images.
+// The worth of every unit of `groups`, which are those of `network`, by this importance, with the
+// units `gone` masked. kTaylor, kLasso and kHoyer use examples in order, each round from where the
+// last one ended. Fails as the device and the data do; kInvalidArgument if needed examples are
+// missing. REQUIRES: the network takes batches of recipe.batch images.
 Result<std::vector<double>> worth_of(Device& device, const Graph& network,
                                      const compress::Groups& groups, std::span<const size_t> gone,
                                      Importance importance, const Dataset& examples,
@@ -45,44 +44,40 @@ struct Decision {
 using WorthInRound =
     std::function<Result<std::vector<double>>(std::span<const size_t> gone, Round round)>;
 
-// The units of least worth, until the target is met, in rounds; worths that are changes of the loss
-// for what they save. A target of time is met by `table`, which also gives the predicted times;
-// without such a target it may be null. With `learned`, that is asked in place of worth_of(). Fails
-// as both, compress::choose() and choose_by_time() do, and with kUnsupported where the network has
-// nothing to remove. REQUIRES: the table is one of the groups of the network for one example.
+// Removes units of least worth in rounds until the target is met; worths that are changes of the
+// loss count per saving. `table` serves a target of time and predicts times; otherwise it may be
+// null. `learned` replaces worth_of(). Fails as both, compress::choose() and choose_by_time() do;
+// kUnsupported if nothing can be removed. REQUIRES: the table is for the groups of the network for
+// one example.
 Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
                         const ShrinkOptions& options, const LatencyTable* table = nullptr,
                         WorthInRound learned = {});
 
-// What is left of each group that loses some of these units, what is left of one group by its
-// weights, and what of the graph cannot be touched. Pure. REQUIRES: the groups are those of the
-// graph.
+// What is left of each group that loses units, and what of the graph cannot be touched. Pure.
+// REQUIRES: the groups are those of the graph.
 std::vector<GroupLeft> removed_by(const Graph& graph, const compress::Groups& groups,
                                   std::span<const size_t> units);
 GroupLeft described(const Graph& graph, const compress::Groups& groups,
                     const compress::Group& group, size_t left);
 std::vector<RefusedAxis> refused_by(const Graph& graph, const compress::Groups& groups);
 
-// Methods: the ways to decide what goes. Most rank units by their worth; some let the
-// network learn first, some drop whole blocks, and some put factors in place of layers. One
-// function each, and one line in decide.cc.
+// Methods of deciding. Most rank units by worth; some train first, some drop whole blocks, and some
+// factorise layers. One function each, and one line in decide.cc.
 
-// The means that a method may use. All of them outlive its call.
+// The inputs of a method; they outlive the call.
 struct Means {
   Device& device;  // to learn on
-  Device& runs;    // as the smaller network will run, for times
+  Device& runs;    // the smaller network's device, for times
   const NetworkForBatch& network;
   const fit::TrainingData& data;
   const ShrinkOptions& options;
-  const LatencyTable* table = nullptr;  // as decide() takes it
+  const LatencyTable* table = nullptr;  // see decide()
   fit::TrainingCallbacks callbacks = {};
 };
 
-// What a method decided.
 struct Decided {
   Decision decision;
-  // What the network learned before anything goes, by name, for those epochs of the recipe that
-  // epochs_before() counts; empty: nothing.
+  // The network's weights after the epochs counted by epochs_before(); empty: it was not trained.
   Weights weights = {};
 };
 

@@ -1,5 +1,5 @@
-// Depth: residual blocks go one by one. The next is the one without which the loss on held-out
-// examples is least, with those before it gone; what is left learns once the target is met.
+// Depth: residual blocks go one by one, next the one whose absence raises the held-out loss least.
+// The rest is retrained once the target is met.
 #include "shoal/shrink/prune/decision/depth.h"
 
 #include <algorithm>

@@ -5,9 +5,8 @@
 //   and removes the units that are kept least, on the way to the target.
 //
 // The source removes units that are masked in 95 % of the images and stops when accuracy falls.
-// Here a target says how many go, and --max-drop when it was too much. Blocks go on learning from
-// round to round. Masks are 0 or 1, so that nothing of them has to be folded into the weights: a
-// network without masked units is the one that was learned.
+// Here a target and --max-drop decide. Blocks go on learning from round to round. Masks are 0 or 1,
+// so nothing of them has to be folded into the weights.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -34,7 +33,7 @@ constexpr double kNeverMasked = 2;     // the worth of a unit without a block: m
 class Dpruner {
  public:
   explicit Dpruner(const Means& means) : means_(means), recipe_(means.options.recipe) {
-    recipe_.loss.distill = 0;  // labels alone judge, as worth_of() has it
+    recipe_.loss.distill = 0;  // labels alone count, as in worth_of()
   }
 
   Status load() {

@@ -1,14 +1,12 @@
 // Ranks for a target. A layer has a front of ranks: the more work they save, the more of its output
-// is lost, as far as the second moment of its inputs tells
-// (shrink/compress/factors/low_rank.h). Of every front some ranks, spread over all of it, are
-// options; those that the layer is not faster with are left out
-// (shrink/compress/factors/factorise.h). choose_ranks() then takes one option for each layer, so
-// that the losses, shares of each layer's output, have the least sum.
+// is lost, by the second moment of its inputs (shrink/compress/factors/low_rank.h). Some ranks,
+// spread over the front, are options, unless the layer is not faster with them
+// (shrink/compress/factors/factorise.h). choose_ranks() takes one option per layer, to minimise the
+// sum of the losses, as shares of each layer's output.
 //
-// A target of time: layers are timed alone, and a network takes as long as its layers and the rest
-// together, about which nothing is known at first. A choice that leaves the share p of the layers'
-// time and is measured to take the share m of the network's time tells what the rest is: the share
-// f with f + (1 - f) p = m. Where m is too much, the next choice reckons with that.
+// A target of time: layers are timed alone; the time of the rest is unknown at first. A choice that
+// leaves the share p of the layers' time and takes the share m of the network's measured time gives
+// the rest's share f: f + (1 - f) p = m. If m is too much, the next choice uses that.
 #include "shoal/shrink/prune/decision/factor_layers.h"
 
 #include <algorithm>
@@ -50,7 +48,6 @@ bool is_candidate(const LayerApart& layer, const Ranks& ranks) {
                              [&](const Candidate& candidate) { return candidate.ranks == ranks; });
 }
 
-// What a layer may become: first itself, then candidates.
 struct Options {
   std::vector<Candidate> candidates;
   std::vector<double> microseconds;  // as the layer takes alone; empty: not measured

@@ -1,4 +1,4 @@
-// Factors in place of layers, as one of the ways to make a network smaller: kSvd, kTucker.
+// Factors in place of layers: kSvd, kTucker.
 #pragma once
 
 #include <vector>
@@ -15,11 +15,11 @@
 
 namespace shoal::shrink {
 
-// Ranks for the layers of the network: those that lose least of the layers' outputs while the
-// target is met, in rounds. Where times are measured (ShrinkOptions::measure_seconds is not 0, or
-// the target is one of time), no layer gets ranks at which it was not faster on means.runs. Fails
-// with kUnsupported where there is nothing to factorise or the target cannot be met, and as the
-// examples, the devices and the stopwatch do.
+// Ranks for the network's layers that lose least of their outputs while meeting the target, in
+// rounds. If times are measured (ShrinkOptions::measure_seconds is not 0, or the target is one of
+// time), no layer gets ranks at which it was not faster on means.runs. kUnsupported if nothing can
+// be factorised or the target cannot be met; fails as the examples, the devices and the stopwatch
+// do.
 Result<Choice> choose_factors(const Means& means,
                               const compress::Stopwatch& stopwatch = compress::wall_clock());
 
@@ -30,9 +30,9 @@ struct InFactors {
   std::vector<RefusedAxis> refused;  // layers that stay
 };
 
-// The network with factors at these ranks (Removal::ranks). Factors are best for what layers read
-// on some of these examples; from the same ones, they are the same each time. Fails as the examples
-// and the device do, and with kInvalidArgument if these are not the ranks of its layers.
+// The network with factors at these ranks (Removal::ranks), optimal for the layers' inputs on some
+// of these examples, and reproducible. Fails as the examples and the device do; kInvalidArgument if
+// these are not the ranks of its layers.
 Result<InFactors> in_factors(Device& device, const NetworkForBatch& network,
                              const Dataset& examples, const ShrinkOptions& options,
                              const std::vector<compress::Ranks>& ranks);

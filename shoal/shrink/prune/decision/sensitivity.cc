@@ -31,7 +31,6 @@ std::vector<size_t> numbers(size_t begin, size_t end) {
   return all;
 }
 
-// The units of a group, the least worth first.
 std::vector<size_t> ordered(const compress::Group& group, const std::vector<double>& worth) {
   std::vector<size_t> units = numbers(group.begin, group.end);
   std::ranges::stable_sort(units, {}, [&](size_t unit) { return worth[unit]; });
@@ -114,7 +113,6 @@ class GroupTrial {
     return {};
   }
 
-  // Of each network that has entered.
   Result<std::vector<fit::Evaluation>> evaluate(const Batches& batches, bool probabilities,
                                                 const std::atomic<bool>* cancel) {
     std::vector<fit::Evaluation> all(behind_.size());

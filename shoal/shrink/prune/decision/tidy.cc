@@ -27,7 +27,7 @@ bool is_subnormal(T x) {
   return std::fpclassify(x) == FP_SUBNORMAL;
 }
 
-// The tensor with zeros for subnormal numbers; nothing if it has none.
+// The tensor with zeros for subnormal numbers; nullopt if it has none.
 template <class T>
 std::optional<Tensor> flushed(const Tensor& tensor) {
   if (std::ranges::none_of(tensor.data<T>(), is_subnormal<T>)) return std::nullopt;
@@ -95,7 +95,7 @@ class DeadUnits {
     std::vector<size_t> dead, may_be;
     for (size_t unit = 0; unit < groups_.units.size(); ++unit) {
       const std::vector<const Reader*> readers = readers_of(groups_.units[unit]);
-      if (readers.empty()) continue;  // who would know what becomes of it
+      if (readers.empty()) continue;  // its use is unknown
       if (all_have_zeros(readers, groups_.units[unit])) {
         dead.push_back(unit);
       } else if (is_made_of_zeros(groups_.units[unit])) {

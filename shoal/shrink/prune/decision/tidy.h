@@ -1,5 +1,5 @@
-// What a file should not carry: numbers that slow processors down, and parts of a network that no
-// answer depends on.
+// Removes what a file should not carry: subnormal numbers, and parts of a network that no answer
+// depends on.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace shoal::shrink {
 
-// A network with 0 in place of subnormal numbers in f32 and f64 constants: some processors take a
-// hundred times as long for a product with one. Weight decay makes them of what is not needed.
+// Replaces subnormal numbers in f32 and f64 constants, a result of weight decay, by 0: some
+// processors take a hundred times as long for a product with one.
 NetworkForBatch without_subnormals(NetworkForBatch network);
 
-// The units that no answer depends on, whatever the input: wherever one is read, it is 0 or
-// multiplied by 0. It is taken to be 0 if all weights that make it are, and it is 0 in a run. One
-// unit of each group stays. Fails as the device does. REQUIRES: `groups` are those of the graph.
+// The units that no answer depends on: wherever one is read, it is 0 or multiplied by 0. It counts
+// as 0 if all weights that make it are, and it is 0 in a run. One unit of each group stays. Fails
+// as the device does. REQUIRES: `groups` are those of the graph.
 Result<std::vector<size_t>> dead_units(Device& device, const Graph& graph,
                                        const compress::Groups& groups);
 
@@ -29,11 +29,11 @@ struct Tidied {
   std::vector<GroupLeft> removed;  // groups that lost dead units, `before` counted here
 };
 
-// A group that lost units once more, among those that lost some before.
+// Merges a further loss of a group into `groups`.
 void lower(std::vector<GroupLeft>& groups, const GroupLeft& more);
 
-// The network without subnormal numbers, without nodes that no output depends on, and without dead
-// units, as long as they can be removed. Its answers are the same. Fails as dead_units() does.
+// The network without subnormal numbers, unused nodes, and removable dead units. Its answers are
+// the same. Fails as dead_units() does.
 Result<Tidied> tidied(Device& device, NetworkForBatch network);
 
 }  // namespace shoal::shrink

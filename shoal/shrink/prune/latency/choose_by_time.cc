@@ -13,7 +13,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Less is the error of a sum, not a saving.
 constexpr double kLeastShare = 1e-6;
 
-// A group that gets another width.
 struct Move {
   size_t group = 0, width = 0;
   double saved = 0;  // milliseconds
@@ -50,7 +49,6 @@ class Choice {
 
   double ms() const { return ms_; }
 
-  // Whether something went.
   bool give_up(double most_ms, Order order) {
     std::optional<Move> best;
     double least = kInfinity;
@@ -71,7 +69,6 @@ class Choice {
     return best.has_value();
   }
 
-  // Whether something came back.
   bool take_back(double most_ms) {
     std::optional<Move> best;
     double most = -1;

@@ -8,9 +8,8 @@
 namespace shoal::shrink {
 namespace {
 
-// The fit is a least-squares problem: a sample is a mean of the knots around it, and bends
-// along each axis are held small where samples say nothing. Conjugate gradients solve
-// it; there are a few hundred knots.
+// A least-squares fit: a sample is a mean of the knots around it, and bends along each axis are
+// kept small if there are no samples. Conjugate gradients solve it for a few hundred knots.
 
 constexpr double kSmooth = 1e-3;  // weight of a bend beside a sample
 constexpr double kUsual = 0.01;   // distance of a sample, as a share of the mean
@@ -22,14 +21,12 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-// A width and the blocks that it takes, in equal parts: about half of a block's time is there as
-// soon as it is begun. Linear between knots of one block; where knots are farther apart, it keeps
-// the stairs in between.
+// A width and the blocks it takes, averaged: about half of a block's time is due once it is begun.
+// Linear within a block; keeps the stairs between distant knots.
 double in_blocks(int64_t width, int64_t block) {
   return static_cast<double>(width + (width + block - 1) / block * block) / 2;
 }
 
-// The knots below and above, and the share of the one above.
 struct Between {
   size_t below = 0, above = 0;
   double share = 0;

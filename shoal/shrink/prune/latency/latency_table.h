@@ -1,6 +1,6 @@
-// LatencyTable: how long a network takes on a device, as a function of how many units are left of
-// each of its groups (shrink/compress/units/groups.h). It is a sum over steps, each with a time for
-// the widths of what it reads and computes; steps that are alike share their times.
+// LatencyTable: a network's time on a device as a function of the number of units left of each
+// group (shrink/compress/units/groups.h). A sum over steps, each with a time for its widths; equal
+// steps share their times.
 //
 //   SHOAL_ASSIGN(const LatencyTable table, tabulate(graph, groups, timer));   // tabulate.h
 //   const double ms = table.ms(kept);
@@ -20,10 +20,10 @@
 
 namespace shoal::shrink {
 
-// WidthSurface: milliseconds as a function of one or two widths, piecewise linear between knots.
-// Channels lie in blocks, so that times rise in stairs: knots stand at both ends of a step.
+// WidthSurface: milliseconds as a function of one or two widths, piecewise linear. Channels come in
+// blocks, so times rise in stairs, with knots at both ends of a step.
 
-// How wide a step's values are. The second is 0 where only one width matters.
+// The widths of a step. The second is 0 if only one matters.
 using Widths = std::array<int64_t, 2>;
 
 // One measurement.
@@ -32,10 +32,10 @@ struct WidthSample {
   double ms = 0;
 };
 
-// Where times may bend between two widths, both included, in ascending order: the narrowest one by
-// one, because layers are computed in another way there, then at the first, the middle and the last
-// channel of each block. Above kMostKnots, blocks are taken together two by two: one step of many
-// is lost in noise. REQUIRES: 0 <= least <= most, and block >= 1.
+// The knots between two widths, inclusive and ascending: the narrowest one by one, because their
+// kernels differ, then the first, the middle and the last channel of each block. Above kMostKnots,
+// blocks are joined in pairs, because single steps are lost in noise. REQUIRES: 0 <= least <= most,
+// and block >= 1.
 std::vector<int64_t> stair_knots(int64_t least, int64_t most, int64_t block);
 
 inline constexpr size_t kMostKnots = 24;
@@ -44,24 +44,23 @@ inline constexpr size_t kMostKnots = 24;
 class WidthSurface {
  public:
   WidthSurface() = default;  // no time at all
-  // The surface that is nearest to the samples; where there are none it goes on as it does beside
-  // them. A few samples that something else on the machine disturbed do not move it far.
-  // `block`: how many channels the device computes at once; 1: no stairs. REQUIRES: there are
-  // samples, and block >= 1.
+  // The surface nearest to the samples, extrapolated if there are none, and robust to a few
+  // disturbed samples. `block`: channels that the device computes at once; 1: no stairs. REQUIRES:
+  // there are samples, and block >= 1.
   static WidthSurface fit(std::span<const WidthSample> samples, int64_t block);
 
-  // Never below zero. Beyond the outermost samples it stays as it is there.
+  // Never below zero. Constant beyond the outermost samples.
   double at(const Widths& widths) const;
 
  private:
-  // The knots around a point, and their shares in it.
+  // The knots around a point, and their weights.
   struct Corners {
     std::array<size_t, 4> knots = {};
     std::array<double, 4> shares = {};
   };
 
   Corners corners_of(const Widths& widths) const;
-  // From the present surface on.
+  // Starts from the current surface.
   void solve(std::span<const WidthSample> samples, const std::vector<double>& weights);
   std::vector<double> times_matrix(std::span<const Corners> corners,
                                    const std::vector<double>& values) const;
@@ -105,15 +104,14 @@ struct LatencyTable {
   std::vector<TimedStep> steps;
   std::vector<WidthSurface> surfaces;
   double outside_ms = 0;  // of a run, spent in no step
-  // What all times are multiplied by: 1, or what makes the time of the whole network that which was
-  // measured of it alone. Steps are timed by tracing, on a machine that may be busy at first.
+  // A factor on all times: 1, or what makes the whole network's time equal to the one measured
+  // alone. Steps are timed by tracing, on a machine that may be busy at first.
   double scale = 1;
-  // Where a sum over steps is far from the truth, as that of a plan for several devices may be: the
-  // milliseconds of the network without these units, which take less long to ask for than to
-  // measure. Empty: nothing knows better than the table.
+  // The exact milliseconds without these units, if a sum over steps is far off, as for a plan on
+  // several devices, and asking is quicker than measuring. Empty: use the table.
   std::function<Result<double>(std::span<const size_t> units)> exact_ms = {};
 
-  // The milliseconds of a run. REQUIRES: as many numbers as there are groups, and so it is below.
+  // The milliseconds of a run. REQUIRES: one number per group, here and below.
   double ms(std::span<const size_t> kept) const;
   // Of some steps.
   double ms(std::span<const size_t> kept, std::span<const size_t> of) const;

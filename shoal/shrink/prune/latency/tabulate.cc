@@ -27,7 +27,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-// Which names of a graph are values that a run computes or gets.
 std::set<std::string, std::less<>> names_of(const Graph& graph) {
   std::set<std::string, std::less<>> names;
   for (size_t i = 0; i < graph.value_count(); ++i) {
@@ -68,9 +67,8 @@ int64_t block_of(const Graph& network, const Graph& executed) {
   return block;
 }
 
-// Adds up the nodes of one value. A node that only brings a value into another form, or computes
-// something that the network does not know, works for its first reader: whether it is there at all
-// depends on that.
+// Adds up the nodes of one value. A node that only converts a value, or is unknown to the network,
+// counts for its first reader, which it exists for.
 class StepSum {
  public:
   StepSum(const Graph& network, const Graph& executed)
@@ -214,7 +212,6 @@ class Assembly {
     }
   }
 
-  // Steps, in the order in which they are first seen.
   void see(const NetworkTime& time) {
     for (const StepTime& step : time.steps) {
       if (!places_.try_emplace(step.value, seen_.size()).second) continue;

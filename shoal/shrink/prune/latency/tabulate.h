@@ -1,6 +1,5 @@
-// Tabulation: a LatencyTable from the times of some networks, each the given one without random
-// units. All steps are timed where they stand, between their neighbours, with the caches, layouts
-// and kernels that they have there.
+// Tabulation: a LatencyTable from the times of networks that are the given one without random
+// units. All steps are timed in place, with the caches, layouts and kernels they have there.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +21,10 @@
 
 namespace shoal::shrink {
 
-// StepTimer: what says how long the steps of a network take on a device. One measures, another one
-// reckons by a device's profile; a table of latencies is made from either.
+// StepTimer: gives the times of a network's steps on a device. One measures, others compute from a
+// profile.
 
-// All that a device does to have one value of a network.
+// The time of one value of a network.
 struct StepTime {
   std::string value;               // by name
   std::vector<std::string> reads;  // values that it needs for that, weights apart; each once
@@ -43,21 +42,20 @@ struct NetworkTime {
 // The time of one run. REQUIRES: the network is as passes::optimize leaves it.
 using StepTimer = std::function<Result<NetworkTime>(const Graph& network)>;
 
-// Runs networks on the device for this time each, in turns with the yardstick: a machine that is
-// slower for a while is slower for both, and times are given as if it were as fast as when the
-// timer was made. Fails as the device does, and with kUnsupported if it gives no times of nodes.
-// `device` outlives the result, which is not thread-safe.
+// Runs networks on the device for this time each, interleaved with the yardstick, which cancels
+// slow phases of the machine: times are as of when the timer was made. Fails as the device does;
+// kUnsupported if it gives no times of nodes. `device` outlives the result, which is not
+// thread-safe.
 Result<StepTimer> timer_on(Device& device, const Graph& yardstick, double seconds = 0.02);
 
-// A node is a step, and takes as long as the profile says.
+// Steps are nodes, timed by the profile.
 StepTimer timer_by(plan::WorkerProfile profile);
 
-// A node is a step of the best plan for these workers, in virtual time. From the end of one segment
-// to that of the next is the time of its nodes, messages included, shared in proportion to what
-// they take alone. So what a plan waits for, computing or sending, is what removal saves. The first
-// networks are planned in full; later ones of the same nodes take the best of the plans that are
-// known by then, carried over to their widths (plan/rescale.h), which takes milliseconds. Messages
-// are in fewer bytes as `wire` allows. The result is not thread-safe.
+// Steps are nodes of the best plan for these workers, in virtual time. The time between the ends of
+// two segments, messages included, is shared among its nodes in proportion to their own times, so
+// that what a plan waits for is what removal saves. The first networks are planned in full; later
+// ones with the same nodes take the best known plan, rescaled to their widths (plan/rescale.h), in
+// milliseconds. Messages are in fewer bytes as `wire` allows. The result is not thread-safe.
 StepTimer timer_by_plan(plan::ClusterProfile cluster, plan::WireOptions wire = {});
 
 // How thoroughly to look.
@@ -72,8 +70,8 @@ struct TimedNetwork {
   NetworkTime time;
 };
 
-// Units to remove so that each group keeps a random number at which times may bend, if so many
-// channels make a block. Pure.
+// Units to remove to leave each group a random number of units at a knot, for blocks of `block`
+// channels. Pure.
 std::vector<size_t> drawn_units(const compress::Groups& groups, uint64_t seed, int64_t block);
 
 // The table that the times give; `networks` have lost units of `groups`, which are those of the
@@ -85,10 +83,9 @@ LatencyTable table_of(const Graph& graph, const compress::Groups& groups,
 Result<LatencyTable> tabulate(const Graph& graph, const compress::Groups& groups,
                               const StepTimer& timer, const TableOptions& options = {});
 
-// The table for options.device; where that is empty, of `runs`, and scaled to the time that the
-// network takes there by itself if options.measure_seconds allows to measure it. Fails as
-// tabulate(), the device and plan::find_device() do. REQUIRES: `groups` are those of the network
-// for one example.
+// The table for options.device; if that is empty, for `runs`, scaled to the network's own time
+// there if options.measure_seconds permits a measurement. Fails as tabulate(), the device and
+// plan::find_device() do. REQUIRES: `groups` are those of the network for one example.
 Result<LatencyTable> table_for(const NetworkForBatch& network, const compress::Groups& groups,
                                const ShrinkOptions& options, Device& runs,
                                const TableOptions& table_options = {});

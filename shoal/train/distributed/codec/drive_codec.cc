@@ -1,17 +1,15 @@
-// One bit per element without memory (DRIVE: Vargaftik et al. 2021), for senders that are asked too
-// rarely to carry an error along. Per block of d elements, a power of two:
+// One bit per element without memory (DRIVE: Vargaftik et al. 2021), for senders that report too
+// rarely for error feedback. Per block of d elements, a power of two:
 //
 //   y = H D x;   bits = sign(y);   decoded = (|x|_2^2 / |y|_1) D H bits
 //
-// D has random signs and H is a Hadamard matrix, so that y is x in a random basis, in which all
-// elements are about as large. Then the product of x and what is decoded is |x|^2, and the mean of
-// what is decoded, over D, is nearly x: messages of several senders average out what each loses,
-// which is about (pi/2 - 1) |x|^2. Elements that are few, or one that is much larger than the rest,
-// mix badly.
+// D has random signs and H is a Hadamard matrix, so y is x in a random basis, with elements of
+// about equal size. Then the product of x and the decoded vector is |x|^2, and its mean over D is
+// nearly x: messages of several senders average out their errors, about (pi/2 - 1) |x|^2. Few
+// elements, or one much larger than the rest, mix badly.
 //
-// In large blocks H mixes elements that are a multiple of kApart places from each other, which
-// vectors of every width do at once. Blocks are the largest powers of two that fit, and the rest
-// is filled up with zeros.
+// In large blocks H mixes elements at multiples of kApart places, which vectors of every width do
+// at once. Blocks are the largest powers of two that fit; the rest is filled up with zeros.
 //
 // Bytes: the seed of D, the factor of each block, then one bit per element, in words of 64 as a
 // little-endian machine has them.

@@ -1,5 +1,5 @@
-// The last vector of a loop goes through copies that are filled up with zeros: groups are as short
-// as a filter of 25 weights. What a loop sums is not changed by zeros; what it counts is corrected.
+// The last vector of a loop uses copies padded with zeros: groups are as short as a filter of 25
+// weights. Zeros do not change sums; counts are corrected.
 #include "shoal/train/distributed/codec/kernels.h"
 
 #include <algorithm>

@@ -3,9 +3,9 @@
 //   v = g + e;  bit = v >= 0;  p, n = means of v where the bit is 1, 0
 //   decoded = bit ? p : n;     e = v - decoded
 //
-// The dissertation prints e = g - decoded, without the carried term. Then what was not sent is lost
-// after one step, and so is much of the accuracy. With the term, the sum of what was decoded and e
-// is the sum of all gradients.
+// The dissertation prints e = g - decoded, without the carried term, which loses what was not sent
+// after one step, and much of the accuracy. With it, the sum of decoded vectors and e is the sum of
+// all gradients.
 //
 // Bytes: p and n of each group, then one bit per element of the tensor.
 #include "shoal/train/distributed/codec/kernels.h"

@@ -3,8 +3,8 @@
 //   level = floor(|g| / unit + u), u uniform in [0, 1);   decoded = sign(g) * level * unit
 //
 // TernGrad [Wen 2017]: unit = max |g|, levels 0 and 1. QSGD: unit = |g|_2 / s, levels 0 to s.
-// TernGrad has a unit per layer in the source; one per group costs 4 bytes each, and a large
-// element then rounds only its own group to zeros.
+// TernGrad's source has a unit per layer; one per group costs 4 bytes each, and a large element
+// then rounds only its own group to zeros.
 //
 // Bytes: the unit of each group, then a plane of bits for each bit of the levels, then the signs.
 #include <bit>

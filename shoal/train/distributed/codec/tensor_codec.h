@@ -1,4 +1,4 @@
-// TensorCodec: how the gradient of one weight travels. GradientCodec has one for each weight.
+// TensorCodec: encodes the gradient of one weight. GradientCodec has one per weight.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ enum class CodecKind : uint8_t {
   kDrive
 };
 
-// "f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive"; nothing for another
+// "f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "drive"; nullopt for any other
 // name.
 std::string_view name_of(CodecKind kind);
 std::optional<CodecKind> find_codec(std::string_view name);
@@ -36,58 +36,57 @@ std::span<const CodecKind> all_codecs();
 
 struct CodecOptions {
   CodecKind kind = CodecKind::kF32;
-  // What the receiver lacks is added to the next gradient (1bit, powersgd, topk). Without it these
-  // learn worse: for comparisons only.
+  // Error feedback: adds what was lost to the next gradient (1bit, powersgd, topk). Turn it off for
+  // comparisons only.
   bool feedback = true;
-  int qsgd_bits = 4;      // of an element, the sign included: 2 to 7
+  int qsgd_bits = 4;      // bits per element with sign: 2 to 7
   int64_t rank = 2;       // powersgd
-  double density = 0.01;  // topk: the share of elements that are sent
-  float momentum = 0.9f;  // topk: of the sender; the update behind it then has none
-  uint64_t seed = 1;      // of stochastic rounding, powersgd's first basis and drive's signs
+  double density = 0.01;  // topk: share of elements sent
+  float momentum = 0.9f;  // topk: of the sender; the optimizer then uses none
+  uint64_t seed = 1;      // for stochastic rounding, powersgd's first basis and drive's signs
 };
 
-// Elements of a gradient are at most this large: sums of their squares are then finite in f32.
+// Largest gradient element: sums of squares stay finite in f32.
 inline constexpr float kLargestGradient = 1e12f;
-// What a decoded element may be: an error that is carried along may be larger than a gradient.
+// Largest decoded element: a carried error may exceed a gradient.
 inline constexpr float kLargestDecoded = 1e30f;
 
-// Groups of elements that have scales of their own: one per filter or row, which are the first
-// axis; a vector is one group.
+// Groups of elements with a scale each: one per filter or row (first axis); a vector is one group.
 struct Groups {
-  size_t count = 1, size = 0;  // how many, and the elements of each
+  size_t count = 1, size = 0;  // their number, and the elements of each
 };
 Groups groups_of(const Shape& shape);
 
-// What one encoding draws from, and memory for it.
+// Randomness and scratch memory of one encoding.
 struct Workspace {
   RandomStream random{0, 0};
   std::vector<uint8_t> codes = {};  // a byte per element
 };
 
-// The size of what it writes depends on the shape alone. Not thread-safe.
+// The encoded size depends on the shape alone. Not thread-safe.
 class TensorCodec {
  public:
   virtual ~TensorCodec() = default;
   virtual size_t bytes() const = 0;
-  // Whether encode() has an error that it carries along.
+  // Whether encode() carries an error.
   virtual bool has_error() const { return false; }
-  // Encodes the gradient, plus the error where it has one; the error becomes what the receiver will
-  // lack. REQUIRES: elements of the gradient are within kLargestGradient; `to` has bytes().
+  // Encodes the gradient, plus the error if it has one, and stores the new error. REQUIRES:
+  // elements of the gradient are within kLargestGradient; `to` has bytes().
   virtual void encode(std::span<const float> gradient, std::span<float> error, Workspace& workspace,
                       std::span<std::byte> to) = 0;
-  // kCorrupt for bytes that no encoder writes. What is decoded is finite. The same bytes give the
-  // same floats on every processor. REQUIRES: `from` has bytes().
+  // kCorrupt for bytes that no encoder writes. Decoded values are finite, and the same on every
+  // processor. REQUIRES: `from` has bytes().
   virtual Status decode(std::span<const std::byte> from, Workspace& workspace,
                         std::span<float> to) = 0;
-  // Further tensors that it keeps from step to step, by role. They share memory with it.
+  // Other tensors kept between steps, by role. They share memory with the codec.
   virtual std::vector<std::pair<std::string, Tensor>> memories() const { return {}; }
 };
 
-// For a weight of this shape, the `number`th of the network.
+// The codec for the `number`th weight of the network.
 std::unique_ptr<TensorCodec> make_tensor_codec(const CodecOptions& options, const Shape& shape,
                                                uint64_t number);
 
-// The codecs of one tensor, each in the file of its name.
+// One factory per codec, in the file of its name.
 std::unique_ptr<TensorCodec> make_f32_codec(const Shape& shape);
 std::unique_ptr<TensorCodec> make_f16_codec(const Shape& shape);
 std::unique_ptr<TensorCodec> make_int8_codec(const Shape& shape);
@@ -100,7 +99,7 @@ std::unique_ptr<TensorCodec> make_top_codec(const Shape& shape, double density, 
 
 Status corrupt_gradient();
 
-// Scalars among bytes, which need not be aligned.
+// Scalars in unaligned bytes.
 class ByteWriter {
  public:
   explicit ByteWriter(std::span<std::byte> to) : to_(to) {}

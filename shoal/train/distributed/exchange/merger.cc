@@ -1,5 +1,5 @@
-// Sums are taken in the order of the micro-batches and not of arrival. With an exact codec a fixed
-// tree adds them; with another, contributions are added one after the other.
+// Sums do not depend on the order of arrival. With an exact codec a fixed tree adds them; otherwise
+// contributions are added in the order of micro-batches.
 #include "shoal/train/distributed/exchange/merger.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Merger: the hub's arithmetic. Contributions of a step come in, in any order; one message for all
-// replicas goes out.
+// Merger: the hub's arithmetic. Merges the contributions to a step, in any order, into one message
+// for all replicas.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,11 @@
 
 namespace shoal::learn {
 
-// TreeSum: a sum of tensors by a fixed binary tree, so that its bits do not depend on the order.
+// TreeSum: a sum of tensors by a fixed binary tree; its bits do not depend on the order of arrival.
 //
-// Leaves are numbered 0 .. 2^levels - 1. A node of the tree is the sum of its two children, in f32.
-// A worker that has all leaves below a node can compute it alone, and gets the bits that any other
-// would get. So workers that share the leaves send the nodes they can compute, and the hub computes
-// the rest: the root is the same for one worker and for eight.
+// Leaves are numbered 0 .. 2^levels - 1. A node is the f32 sum of its two children. A worker that
+// has all leaves below a node computes it alone, with the bits any other would get; the hub
+// computes the rest. So the root is the same for one worker and for eight.
 
 // A node: the leaves [index << level, (index + 1) << level).
 struct Subtree {
@@ -29,8 +28,8 @@ struct Subtree {
   friend bool operator==(const Subtree&, const Subtree&) = default;
 };
 
-// The fewest nodes that have the leaves [begin, end) below them and no others, in order: at most
-// two per level. REQUIRES: 0 <= begin <= end.
+// The fewest nodes that cover exactly the leaves [begin, end), in order: at most two per level.
+// REQUIRES: 0 <= begin <= end.
 std::vector<Subtree> subtrees_of(int64_t begin, int64_t end);
 
 // Not thread-safe.
@@ -39,15 +38,13 @@ class TreeSum {
   // REQUIRES: 0 <= levels <= 30.
   explicit TreeSum(int levels) : levels_(levels) {}
 
-  // Adds a node, whose tensors become those of the sum: the caller gives them away. Fails with
-  // kInvalidArgument where the tree has no such node, or has some of its leaves. REQUIRES: tensors
-  // of all nodes have the same f32 types.
+  // Adds a node; the caller gives its tensors away. kInvalidArgument if the tree has no such node,
+  // or has some of its leaves. REQUIRES: tensors of all nodes have the same f32 types.
   Status add(Subtree node, std::vector<Tensor> tensors);
 
   int64_t leaves() const;  // added so far
   bool is_complete() const { return leaves() == int64_t{1} << levels_; }
-  // The nodes without a parent that can be computed yet, by their first leaf. One if it is
-  // complete.
+  // The nodes that have no computed parent, by their first leaf; one if the sum is complete.
   const std::map<int64_t, std::pair<Subtree, std::vector<Tensor>>>& nodes() const { return nodes_; }
   void clear() { nodes_.clear(); }
 
@@ -65,27 +62,26 @@ class Merger {
  public:
   static Result<Merger> create(const ExchangeOptions& exchange, const StepTypes& types);
 
-  // Whether the contributions of the step that begins, and its message, have statistics. They do
-  // unless this was called. REQUIRES: none was added yet.
+  // Whether contributions and message of the next step have statistics; true unless called.
+  // REQUIRES: nothing was added yet.
   void begin_step(bool with_statistics) { with_statistics_ = with_statistics; }
-  // A worker's part of the step. kCorrupt or kInvalidArgument, and the step is as it was, for
-  // micro-batches that the step does not have or has had, and bytes that no replica has written.
+  // Adds a worker's contribution. kCorrupt or kInvalidArgument, and nothing changes, for
+  // micro-batches that are not of the step or were added, and for bytes that no replica writes.
   Status add(const Contribution& contribution);
-  int64_t micro_batches() const { return leaves_; }  // of this step, that have come
+  int64_t micro_batches() const { return leaves_; }  // of this step, received
   bool is_complete() const { return leaves_ == exchange_.micro_batches(); }
 
   struct Merged {
-    double loss = 0;  // the mean over the micro-batches that have come
+    double loss = 0;  // mean over the received micro-batches
     std::vector<std::byte> message;
   };
-  // The mean over what has come, encoded; what the codec loses is in the next. Then a new step
-  // begins. Fails with kInvalidArgument where nothing has come, or a sum is no number: abandon it.
-  // Where the codec is exact and all micro-batches have come, the message does not depend on who
-  // sent them.
+  // The encoded mean of what was received; the codec's error goes into the next. Begins a new step.
+  // kInvalidArgument if nothing was received, or a sum is NaN: call abandon(). With an exact codec
+  // and all micro-batches, the message does not depend on which worker sent which.
   Result<Merged> finish();
-  void abandon();  // begins the step again
+  void abandon();  // restarts the step
 
-  // Of what it sends; its state belongs to a checkpoint.
+  // The codec of merged messages; a checkpoint has its state.
   StepCodec& codec() { return codec_; }
   const StepCodec& codec() const { return codec_; }
 
@@ -96,9 +92,9 @@ class Merger {
 
   ExchangeOptions exchange_;
   StepCodec codec_;
-  TreeSum sum_;                                   // of an exact codec
-  std::map<int64_t, std::vector<Tensor>> parts_;  // of another, by the first micro-batch
-  std::map<int64_t, int64_t> ranges_;             // that have come: first and end
+  TreeSum sum_;                                   // with an exact codec
+  std::map<int64_t, std::vector<Tensor>> parts_;  // with any other, by first micro-batch
+  std::map<int64_t, int64_t> ranges_;             // received: first and end
   std::map<int64_t, double> losses_;              // by the first micro-batch
   int64_t leaves_ = 0;
   bool with_statistics_ = true;

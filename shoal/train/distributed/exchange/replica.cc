@@ -80,7 +80,7 @@ void Replica::begin_step(StatisticsUse use) {
 }
 
 // Each micro-batch is divided by the number of all, a power of two, before anything is added: its
-// bits do not depend on who computes it.
+// bits do not depend on the worker.
 Status Replica::compute(int64_t number, const Tensor& inputs, std::span<const Tensor> targets,
                         int64_t local) {
   const auto scale = 1.0f / static_cast<float>(exchange_.micro_batches());
@@ -234,8 +234,8 @@ Status Replica::restore(const std::map<std::string, Tensor>& state) {
   return trainer_.restore(trainer);
 }
 
-// What was measured is M = m r + (1 - m) s. So the mean of n + 1 steps, of which r is that of the
-// first n, is r + (s - r) / (n + 1) = r + (M - r) / ((1 - m) (n + 1)).
+// M = m r + (1 - m) s was measured. With r the mean of n steps, that of n + 1 steps is r + (s - r)
+// / (n + 1) = r + (M - r) / ((1 - m) (n + 1)).
 void Replica::take_statistics(std::span<const Tensor> merged, StatisticsUse use) {
   for (size_t i = 0; i < merged.size(); ++i) {
     Tensor& next = trainer_.measured()[i];

@@ -1,16 +1,16 @@
-// Replica: a worker's copy of the network, which learns together with others.
+// Replica: a worker's copy of the network in distributed training.
 //
-// A step: compute() for each of the worker's micro-batches; push() gives what the hub merges;
-// pull() takes the merged gradients and updates the weights. All replicas apply the same bytes, so
-// that their weights stay equal bit by bit; the hash that pull() returns tells.
+// A step: compute() for each of the worker's micro-batches; push() returns what the hub merges;
+// pull() applies the merged gradients. All replicas apply the same bytes, so their weights stay
+// equal bit by bit; pull() returns a hash to check it.
 //
 // Local steps (DiLoCo: Douillard et al. 2023), of a worker with n of the N micro-batches:
 //
 //   v = w, and H times: v follows the mean gradient of its n micro-batches, by the trainer's rule
 //   push: n / N (w - v)              pull: w follows the sum, by Nesterov momentum (OuterRule)
 //
-// The trainer's rule begins anew in each round. It remembers nothing, so that a checkpoint between
-// two rounds has no more than one between two steps: w, and what the outer rule remembers.
+// The trainer's rule begins anew in each round, so a checkpoint between rounds holds only w and the
+// outer rule's state.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ namespace shoal::learn {
 
 // A hash of all weights and statistics.
 uint64_t hash_of_learned(const train::Trainer& trainer);
-// The types of what the steps of a trainer exchange.
+// The types of the tensors that a trainer's steps exchange.
 StepTypes step_types_of(const train::Trainer& trainer);
 
 // Not thread-safe.
@@ -41,40 +41,39 @@ class Replica {
                                 const train::TrainerOptions& options,
                                 const ExchangeOptions& exchange);
 
-  // What the step that begins does with statistics. They follow unless this was called.
+  // How the next step treats statistics; they follow unless called.
   void begin_step(StatisticsUse use);
-  // Computes a micro-batch of the step, by its number. Fails as Trainer::compute() does, and with
-  // kInvalidArgument where this step has no such micro-batch or has had it. Dropout drops other
-  // elements in each `local` step.
+  // Computes micro-batch `number` of the step. Fails as Trainer::compute() does, and with
+  // kInvalidArgument if the step has no such micro-batch or has had it. Dropout differs between
+  // `local` steps.
   Status compute(int64_t number, const Tensor& inputs, std::span<const Tensor> targets,
                  int64_t local = 0);
-  // Follows the mean gradient of all micro-batches since the last step or push. push() is then what
-  // was learned since the first of these. Fails as push().
+  // Applies the mean gradient of all micro-batches since the last step or push. push() then returns
+  // the change since the first of these steps. Fails as push().
   Status step_locally(double rate_factor);
-  // The sums of all micro-batches since the last push. kInvalidArgument where they are not one
-  // after the other, or a gradient is no number.
+  // The sums of all micro-batches since the last push. kInvalidArgument if they are not contiguous,
+  // or a gradient is NaN.
   Result<Contribution> push();
   // Applies the merged message and returns the hash of the weights. kCorrupt, and nothing changes,
-  // for a message that no hub has sent. The same outer rule every time.
+  // for a message that no hub sends. REQUIRES: the same outer rule every time.
   Result<uint64_t> pull(std::span<const std::byte> merged, double rate_factor = 1,
                         const OuterRule& outer = {}, StatisticsUse use = StatisticsUse::follows());
-  // The hub did not wait for this: its gradients are sent with the next.
+  // The hub did not wait for this contribution: its gradients are sent with the next.
   Status carry(const Contribution& late);
-  // The same of the micro-batches since the last push: the hub did not wait for them either. Of
-  // local steps only those that are whole.
+  // The same for the micro-batches since the last push; of local steps only complete ones.
   Status carry_unsent(bool is_local = false);
-  // Forgets the micro-batches since the last push: the step begins again, with other shares.
+  // Discards the micro-batches since the last push: the step restarts with other shares.
   void abandon();
 
-  // All that a replica needs to go on between two steps, but its codec: the trainer's state, and
-  // the outer rule's. Shares memory with it. restore() fails as Trainer::restore().
+  // The state between two steps without the codec's: the trainer's and the outer rule's. Shares
+  // memory with the replica. restore() fails as Trainer::restore().
   std::map<std::string, Tensor> state() const;
   Status restore(const std::map<std::string, Tensor>& state);
 
   int64_t micro_batches() const { return exchange_.micro_batches(); }  // of a step
   train::Trainer& trainer() { return trainer_; }
   const train::Trainer& trainer() const { return trainer_; }
-  StepCodec& codec() { return codec_; }  // of what it sends
+  StepCodec& codec() { return codec_; }  // of sent messages
 
  private:
   Replica(train::Trainer trainer, StepCodec codec, StepCodec merged,
@@ -86,9 +85,9 @@ class Replica {
         merged_(std::move(merged)),
         sum_(exchange.levels) {}
 
-  // Since the first of the local steps.
+  // A round of local steps.
   struct Round {
-    std::map<std::string, Tensor> state = {};  // of the trainer, before it
+    std::map<std::string, Tensor> state = {};  // of the trainer, before the round
     int64_t first = 0, end = 0;                // micro-batches of each step
     double loss = 0, steps = 0;
   };
@@ -108,8 +107,8 @@ class Replica {
   StatisticsUse use_ = StatisticsUse::follows();  // in this step
   double loss_ = 0;
   std::optional<Round> round_;
-  std::optional<train::Optimizer> outer_;    // nothing before the first pull
-  std::map<std::string, Tensor> was_outer_;  // what it goes on from then
+  std::optional<train::Optimizer> outer_;    // nullopt before the first pull
+  std::map<std::string, Tensor> was_outer_;  // its restored state
 };
 
 }  // namespace shoal::learn

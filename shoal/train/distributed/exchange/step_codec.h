@@ -1,5 +1,5 @@
-// StepCodec: what one message of a step consists of. Gradients go through their codec; statistics
-// of norms, which are few, travel as f32, in steps that need them.
+// StepCodec: the contents of one message of a step. Gradients go through their codec; the few
+// statistics of norms travel as f32, in the steps that need them.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct StepTypes {
   std::vector<TensorType> gradients, statistics;
 };
 
-// What becomes of the running statistics r of norms in a step whose batch has the statistics s.
-// Training does not read them, so that they need not be sent in every step:
+// How a step whose batch has the statistics s changes the running statistics r of norms. Training
+// does not read them, so most steps need not send them:
 //
 //   follows    r = m r + (1 - m) s, as the norm says              sent
 //   skips      r stays as it is                                   not sent
@@ -28,7 +28,7 @@ class StatisticsUse {
   static StatisticsUse follows() { return StatisticsUse(kFollows); }
   static StatisticsUse skips() { return StatisticsUse(kSkips); }
   static StatisticsUse averages(int64_t before) { return StatisticsUse(before); }
-  // As a message has it; nothing for a number that none has.
+  // From its number in a message; nullopt for any other.
   static std::optional<StatisticsUse> from_number(int64_t number) {
     if (number < kFollows) return std::nullopt;
     return StatisticsUse(number);
@@ -47,9 +47,9 @@ class StatisticsUse {
   int64_t number_;
 };
 
-// How the sum of what replicas learned in local steps is followed: by Nesterov momentum.
+// Nesterov momentum on the sum of what replicas learned in local steps.
 struct OuterRule {
-  float rate = 0;  // 0: there are no local steps, and the trainer's own rule follows the gradient
+  float rate = 0;  // 0: no local steps; the trainer's own rule applies
   float momentum = 0;
 
   friend bool operator==(const OuterRule&, const OuterRule&) = default;
@@ -59,9 +59,9 @@ struct OuterRule {
 struct ExchangeOptions {
   CodecOptions codec = {};
   int levels = 3;  // a step has 2^levels micro-batches
-  // More than 1: replicas exchange what they learned after this many steps of their own.
+  // Above 1: replicas exchange after this many steps of their own.
   int64_t local_steps = 1;
-  OuterRule outer = {};  // where there are local steps
+  OuterRule outer = {};  // for local steps
 
   int64_t micro_batches() const { return int64_t{1} << levels; }
 };
@@ -72,23 +72,22 @@ class StepCodec {
   // Fails as GradientCodec::create().
   static Result<StepCodec> create(const CodecOptions& options, StepTypes types);
 
-  // Whether decode() gives back what encode() was given, bit by bit.
+  // Whether decode() restores what was encoded, bit by bit.
   bool is_exact() const { return gradients_.options().kind == CodecKind::kF32; }
-  // Of a message, with the statistics or without.
+  // The size of a message, with or without statistics.
   size_t bytes(bool with_statistics = true) const {
     return gradients_.bytes() + (with_statistics ? statistics_.bytes() : 0);
   }
   // Appends bytes() to the message. Fails as GradientCodec::encode().
   Status encode(std::span<const Tensor> tensors, std::vector<std::byte>& message,
                 bool with_statistics = true);
-  // kCorrupt for a message of another size, or that no encode() has written. Statistics are zero
-  // where they are not in it.
+  // kCorrupt for a message of another size, or that no encode() writes. Absent statistics are zero.
   Result<std::vector<Tensor>> decode(std::span<const std::byte> message,
                                      bool with_statistics = true);
-  // Adds gradients that were decoded to what is sent next: their message came too late.
+  // Adds decoded gradients that came too late to what is sent next.
   Status carry(std::span<const Tensor> tensors);
 
-  // The state is that of the gradients' codec.
+  // Its state is that of the whole codec.
   const GradientCodec& gradients() const { return gradients_; }
   GradientCodec& gradients() { return gradients_; }
 
@@ -102,11 +101,11 @@ class StepCodec {
   StepTypes types_;
 };
 
-// Sums over the micro-batches [first, end) of a step, each divided by the number of all. Where the
-// codec is exact, one message for each node of subtrees_of(first, end), in order; otherwise one.
+// Sums over the micro-batches [first, end) of a step, divided by the number of all. An exact codec
+// has one message per node of subtrees_of(first, end), in order; others have one.
 struct Contribution {
   int64_t first = 0, end = 0;
-  double loss = 0;  // the sum of theirs, divided likewise
+  double loss = 0;  // the sum of their losses, divided likewise
   std::vector<std::byte> message = {};
 };
 

@@ -22,7 +22,7 @@ void remember(std::deque<double>& last, double one) {
   if (last.size() > kRemembered) last.pop_front();
 }
 
-// 0 where there is none; of two, the one that was not slow.
+// 0 without values; the lower one of two.
 double median_of(const std::deque<double>& last) {
   if (last.empty()) return 0;
   std::vector<double> sorted(last.begin(), last.end());
@@ -344,8 +344,8 @@ void Hub::advance(Time now) {
   }
 }
 
-// Those that are done begin at once, each with as much as it would have if all shared it; the rest
-// is for the others when they are done. With slack all wait, as it counts who is behind.
+// Idle workers begin at once, each with its share of the whole; the others get the rest later. With
+// slack all wait, because it counts stragglers.
 void Hub::assign_missing(Time now) {
   if (options_.slack > 0 && is_awaited()) return;
   const int64_t idle = std::ssize(idle_workers());

@@ -1,5 +1,5 @@
-// A message is the number of its kind, a byte, and its fields in order: integers and doubles of 8
-// bytes, little-endian as every processor that Shoal runs on; bytes and names behind their length.
+// A message: a byte for its kind, then fields: 8-byte little-endian integers and doubles; bytes and
+// names with their length first.
 #include "shoal/train/distributed/run/hub_messages.h"
 
 #include <cmath>

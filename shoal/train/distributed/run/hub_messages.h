@@ -1,5 +1,5 @@
-// The messages of a training run between the hub and its workers, and their bytes. What comes from
-// a peer is hostile until it is decoded.
+// The messages between the hub of a training run and its workers, and their bytes. Bytes from a
+// peer are untrusted.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 
 namespace shoal::learn {
 
-// To a worker. All that a trainer needs to go on from `step`, as train::Trainer::state(), and where
-// the hub goes on from a checkpoint, the worker's codec in that, as GradientCodec::state().
+// To a worker. The trainer's state at `step`, as train::Trainer::state(); on resuming from a
+// checkpoint also the worker's codec, as GradientCodec::state().
 struct StateMessage {
   int64_t step = 0;
   std::map<std::string, Tensor> state = {};
-  std::map<std::string, Tensor> codec = {};  // empty: the codec stays as it is
+  std::map<std::string, Tensor> codec = {};  // empty: the codec is unchanged
 };
-// Compute the micro-batches [first, end) of the step; or of n local steps, which are numbered
-// from `step` times their number on, with this factor of the learning rate.
+// Compute the micro-batches [first, end) of the step, or of n local steps, numbered from `step` * n
+// on, with this factor of the learning rate.
 struct AssignMessage {
   int64_t step = 0, first = 0, end = 0;
   int64_t local_steps = 1;
@@ -39,13 +39,13 @@ struct PullMessage {
   StatisticsUse statistics = StatisticsUse::follows();
   std::vector<std::byte> merged = {};
 };
-// What was pushed for the step came too late: carry it along.
+// The push for this step came too late: carry it along.
 struct LateMessage {
   int64_t step = 0;
 };
 // The run is over.
 struct GoodbyeMessage {};
-// A checkpoint is made before this step: send the state of the codec.
+// A checkpoint is made before this step: send the codec's state.
 struct SaveMessage {
   int64_t step = 0;
 };
@@ -59,14 +59,14 @@ struct SyncedMessage {
 struct PushMessage {
   int64_t step = 0;
   Contribution contribution = {};
-  double seconds = 0;  // that it computed; 0: it does not know
+  double seconds = 0;  // computing time; 0: unknown
 };
 // The worker has applied the step; see Hub::Applied.
 struct AppliedMessage {
   int64_t step = 0;
   uint64_t hash = 0;  // of its weights
   int64_t done = 0;
-  double carried = 0;  // GradientCodec::carried_norm(): what is lost if the worker is
+  double carried = 0;  // GradientCodec::carried_norm(): what is lost with this worker
 };
 // The worker's codec before the step, as GradientCodec::state().
 struct SavedMessage {

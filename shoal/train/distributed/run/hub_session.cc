@@ -33,7 +33,7 @@ State part_of(const State& state, std::string_view prefix) {
   return part;
 }
 
-// The worker of a name that begins with prefix_of() it; nothing for another name.
+// The worker whose prefix_of() begins this name; nullopt if none.
 std::optional<int> worker_of(std::string_view name) {
   if (!name.starts_with(kWorker)) return std::nullopt;
   name.remove_prefix(kWorker.size());

@@ -1,15 +1,15 @@
-// HubSession: the hub's part of a training run, between messages: the decider (Hub), the sums
-// (Merger), and a replica, which every worker must be equal to and gets its state from. Without
-// I/O, as WorkerSession.
+// HubSession: the hub's part of a training run, between messages: the decisions (Hub), the sums
+// (Merger), and a replica that every worker must be equal to and gets its state from. No I/O, as
+// WorkerSession.
 //
 // A checkpoint is made between two steps. It has the trainer, the hub's codec, and the codec of
-// every worker, which each sends when it has applied the step before and has not begun the next: so
-// a run that goes on from there learns, bit by bit, what the undisturbed one learns, if its shares
-// are the same (HubOptions::fixed_shares, whose plan is in the checkpoint, or an exact codec) and
-// it waits for all workers that the checkpoint has (workers_in()).
+// every worker, which each sends between two steps. A run resumed from it learns, bit by bit, what
+// the undisturbed one learns, if its shares are the same (HubOptions::fixed_shares, whose plan is
+// in the checkpoint, or an exact codec) and it waits for all workers of the checkpoint
+// (workers_in()).
 //
-// Statistics of norms travel in the last steps before a checkpoint and before the end, which need
-// them, and are then the means of these steps. Nothing that is learned depends on them.
+// Statistics of norms travel only in the last steps before a checkpoint and before the end, and are
+// the means of these steps. Nothing that is learned depends on them.
 #pragma once
 
 #include <functional>
@@ -43,50 +43,51 @@ class HubSession {
   void join(int worker, Time now);
   void lose(int worker, Time now);
   void tick(Time now);
-  // Ends the run after this step, or after the next where statistics have to be measured.
+  // Ends the run after this step, or after the next if statistics have to be measured.
   void stop();
-  // A message of a worker. One that no worker sends costs the worker its place: see dropped.
+  // Handles a message of a worker. A worker that breaks the protocol is dropped: see
+  // take_dropped().
   void handle(int worker, std::span<const std::byte> message, Time now);
 
   struct Letter {
     int worker = 0;
     Bytes message;  // a broadcast is one message to all
-    // Set where the message is an assignment: the sender of the examples reads it, too.
+    // For an assignment: the sender of the examples reads it, too.
     std::optional<AssignMessage> assigned;
   };
   std::vector<Letter> take_letters() { return std::exchange(letters_, {}); }
-  std::vector<int> take_dropped() { return std::exchange(dropped_, {}); }  // channels to be closed
+  std::vector<int> take_dropped() { return std::exchange(dropped_, {}); }  // channels to close
 
   std::optional<Time> next_tick() const { return hub_.next_tick(); }
   bool is_over() const { return hub_.is_over() || !status_.ok(); }
   Status status() const { return status_; }  // kUnavailable without workers for too long
   int64_t step() const { return hub_.step(); }
   const std::vector<double>& losses() const { return losses_; }  // of the steps in this process
-  // By step: of the worker that computed the longest, as it says.
+  // By step: the longest computing time that a worker reported.
   const std::vector<double>& computed_seconds() const { return computed_seconds_; }
-  int64_t differing() const { return differing_; }  // times that a worker had other weights
+  int64_t differing() const { return differing_; }  // times that a worker's weights differed
   const DeviceTable& devices() const { return hub_.devices(); }
   const Replica& replica() const { return replica_; }
-  // Whether the statistics of norms are those of the weights, as after the last step they are.
+  // Whether the statistics of norms match the weights, as they do after the last step.
   bool has_statistics() const { return has_statistics_; }
   uint64_t hash() const { return hash_of_learned(replica_.trainer()); }
 
-  // Makes a checkpoint when the first step begins, which keeps its plan, and after every n
-  // steps, or more where a worker takes longer to send its part; 0: none. A worker that is lost
-  // meanwhile has no part in it; where all parts are `needed`, the checkpoint is given up instead.
+  // Makes a checkpoint when the first step begins, which keeps its plan, and after every n steps,
+  // or more if a worker takes longer to send its part; 0: none. A worker lost meanwhile has no part
+  // in it; if all parts are `needed`, the checkpoint is given up instead.
   void save_every(int64_t steps, bool needed = false) {
     save_every_ = steps;
     needs_all_parts_ = needed;
   }
-  // What another process needs to go on from a step, once all workers have sent their parts;
-  // nothing where none was made since the last call.
+  // The last checkpoint, once all workers have sent their parts; nullopt if none was made since the
+  // last call.
   using State = std::map<std::string, Tensor>;
   std::optional<State> take_checkpoint() { return std::exchange(checkpoint_, std::nullopt); }
-  // For a session in which nothing has happened. kCorrupt for a state of another run.
+  // kCorrupt for a state of another run. REQUIRES: no event has happened yet.
   Status restore(const State& state);
-  // The workers that learned when a checkpoint was made.
+  // The workers at the time of a checkpoint.
   static std::vector<int> workers_in(const State& state);
-  // Norms of what lost workers had carried along: gradients that are lost with them.
+  // Norms of the carried errors of lost workers: gradients that are lost with them.
   const std::vector<double>& lost_norms() const { return lost_norms_; }
 
  private:
@@ -124,7 +125,7 @@ class HubSession {
   std::vector<double> losses_;
   std::vector<double> computed_seconds_;
   double longest_ = 0;  // of this step
-  // Of this step, which may be nothing yet; and the steps whose statistics are averaged.
+  // Of this step, if set; and the steps whose statistics are averaged.
   std::optional<std::pair<int64_t, StatisticsUse>> statistics_;
   int64_t averaged_steps_ = 1;
   bool has_statistics_ = false;
@@ -140,7 +141,7 @@ class HubSession {
   std::optional<int64_t> saved_ = {};  // the step of the last checkpoint
   std::optional<Saving> saving_;
   std::optional<State> checkpoint_;
-  std::map<int, State> codecs_;    // of a checkpoint, for workers that do not have them yet
+  std::map<int, State> codecs_;    // of a checkpoint, for workers that are still to get them
   std::map<int, double> carried_;  // norms, by worker
   std::vector<double> lost_norms_;
   std::vector<Letter> letters_;

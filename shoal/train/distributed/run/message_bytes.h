@@ -1,7 +1,6 @@
-// The fields of messages between hubs and workers, as bytes: integers and doubles of 8 bytes,
-// little-endian as every processor that Shoal runs on; bytes and names behind their length. What
-// comes from a peer is hostile: memory is taken for the bytes present, not for the length they
-// claim.
+// The fields of messages between hubs and workers: integers and doubles of 8 bytes, little-endian;
+// bytes and names with their length first. Bytes from a peer are untrusted: memory is taken for the
+// bytes present, not for the length they claim.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@
 
 namespace shoal::learn {
 
-// A message: the number of its kind, a byte, and its fields in order.
+// Writes a message: a byte for its kind, then its fields.
 class Writer {
  public:
   explicit Writer(size_t kind) { bytes_.push_back(static_cast<std::byte>(kind)); }
@@ -41,7 +40,7 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// After the first field that is not there, all are zero, and ok() is false.
+// After the first missing field, all fields are zero and ok() is false.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -74,7 +73,7 @@ void put_tensors(Writer& writer, const std::map<std::string, Tensor>& tensors);
 // Tensors of f32 and i64.
 std::map<std::string, Tensor> get_tensors(Reader& reader);
 
-// The kind is taken from the bytes; -1 where there are none.
+// Removes the kind from the bytes; -1 if they are empty.
 size_t kind_of(std::span<const std::byte>& bytes);
 
 }  // namespace shoal::learn

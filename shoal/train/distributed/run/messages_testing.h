@@ -1,4 +1,4 @@
-// What tests of messages share.
+// Helpers for tests of messages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 namespace shoal::learn::testing {
 
-// Decoded and encoded again, a message has the same bytes; cut short or with more behind it, none.
-// encode() is that of the messages' namespace.
+// Checks that a message survives decoding and encoding, and that truncated or longer bytes are
+// refused.
 template <class Messages, class Decode>
 void expect_whole(const Messages& messages, const Decode& decode) {
   for (const auto& message : messages) {

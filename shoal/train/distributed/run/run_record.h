@@ -1,6 +1,6 @@
-// RunRecord: a training run for people. Who computed how much and when, who was lost, what was
-// learned until then. It has a few hundred moments however many steps the run has: two that follow
-// each other become one, their mean, whenever there are too many.
+// RunRecord: a training run for people: what each worker computed and when, which were lost, what
+// was learned. It holds a few hundred moments at most: neighbours are averaged when there are too
+// many.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,28 @@
 
 namespace shoal::learn {
 
-// Times are those of the workers' world where that is emulated. Steps are counted from 1, local
-// ones too.
+// Times are in emulated time if the workers are emulated. Steps are counted from 1, local ones too.
 struct RunRecord {
   struct Device {
-    std::string name = {};  // as the worker says
+    std::string name = {};  // as the worker gives it
     plan::LinkProfile link = {};
     DeviceRow row = {};
   };
-  // A few steps, or one: their means.
+  // One step, or the means of a few.
   struct Moment {
     int64_t step = 0;    // the last of them
-    double seconds = 0;  // when that ended, since the first began
+    double seconds = 0;  // when it ended, since the first began
     double loss = 0;
     double step_seconds = 0;
-    // Of a step, per worker, in the direction that has more; no number: not known.
+    // Of a step, per worker, in the direction that has more; NaN: unknown.
     double bytes = 0;
-    std::map<int, double> shares = {};  // of the examples, by worker; one that is not here: 0
+    std::map<int, double> shares = {};  // of the examples, by worker; absent: 0
   };
   struct Event {
     enum class Kind : uint8_t { kLost, kJoined };
     Kind kind = Kind::kLost;
     int worker = 0;
-    int64_t step = 0;    // that was computed then
+    int64_t step = 0;    // being computed at the time
     double seconds = 0;  // as in Moment
   };
   // On held-out examples.
@@ -47,7 +46,7 @@ struct RunRecord {
     double top1 = 0;  // per cent
   };
 
-  int64_t steps = 0;                   // to be done
+  int64_t steps = 0;                   // to do
   std::map<int, Device> devices = {};  // by worker
   std::vector<Moment> moments = {};
   std::vector<Event> events = {};  // the first thousand
@@ -62,21 +61,21 @@ struct RunRecord {
   double bytes = 0;              // as in Moment, the mean without the first step
 };
 
-// What a step was, in the hub's time.
+// A step, in the hub's time.
 struct StepFacts {
-  int64_t step = 0;  // from 0, of those between two exchanges
+  int64_t step = 0;  // from 0; counts exchanges
   double loss = 0;
   double seconds = 0;
-  double sent_bytes = 0, received_bytes = 0;  // of all workers together; no number: not known
+  double sent_bytes = 0, received_bytes = 0;  // of all workers; NaN: unknown
 };
 
-// Makes a record of what a hub says. Not thread-safe.
+// Builds a record from the hub's reports. Not thread-safe.
 class RunRecorder {
  public:
   static constexpr size_t kMostMoments = 256, kMostEvents = 1000;
 
   // `about` has devices, batch, micro-batches and local steps. `dilation`: seconds of the hub's
-  // time for each second of the workers'. REQUIRES: they are above 0.
+  // time per second of the workers'. REQUIRES: these are above 0.
   explicit RunRecorder(RunRecord about = {}, double dilation = 1)
       : record_(std::move(about)), dilation_(dilation) {}
 
@@ -88,7 +87,7 @@ class RunRecorder {
 
   double seconds_at(Hub::Time now) const;  // since begin()
   RunRecord record() const;
-  // The same, perhaps without the last few steps.
+  // The record so far, perhaps without the last few steps.
   const RunRecord& so_far() const { return record_; }
 
  private:
@@ -99,14 +98,14 @@ class RunRecorder {
   double dilation_;
   std::optional<Hub::Time> begun_;
   size_t stride_ = 1;                       // steps of a moment
-  std::vector<RunRecord::Moment> pending_;  // of the next moment
+  std::vector<RunRecord::Moment> pending_;  // for the next moment
 };
 
 // As measured; 0: not yet.
 double examples_per_second(const RunRecord& record, const DeviceRow& row);
 
 // A row of a table of devices: name, share of the examples, examples per second, link, lag, share
-// of its steps that ended without it, state. Names may have any characters.
+// of its steps that ended without it, state. Names may contain any characters.
 std::vector<std::string> device_header();
 std::vector<std::string> device_cells(const RunRecord& record, const RunRecord::Device& device);
 

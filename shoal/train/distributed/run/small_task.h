@@ -1,5 +1,5 @@
-// A network of two layers and examples that follow from their numbers: what runs learn in
-// simulations and tests that are not about what is learned.
+// A network of two layers and generated examples, for simulations and tests that are not about what
+// is learned.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,9 @@
-// For every codec, number of local steps, and yes or no to keeping awake and to broadcasting: the
-// N fastest workers for N = 2, 3, ..., and all pairs, each with the shares that let the last be
-// done first (the smallest T with sum_i max_batch_i(T) >= batch, [Mao 2017b]). From the best of
-// these, single changes as long as one is better: a unit or several moved from one worker to
-// another, which may leave a worker without any, or let one in; the shares of two swapped. Moves
-// matter where messages queue for one medium: workers that are done at different times do not wait
-// for each other.
+// For every codec, number of local steps, and choice of keeping awake and broadcasting: the N
+// fastest workers for N = 2, 3, ..., and all pairs, each with the shares that let the last finish
+// first (the smallest T with sum_i max_batch_i(T) >= batch, [Mao 2017b]). From the best of these,
+// single changes while they improve: units move from one worker to another, which may drop or add a
+// worker; the shares of two are swapped. Moves matter if messages queue for one medium: workers
+// that finish at different times do not wait for each other.
 #include "shoal/train/distributed/schedule/training_scheduler.h"
 
 #include <algorithm>
@@ -25,14 +24,14 @@ namespace {
 //   worker i   decodes; the step ends with the last
 //
 // Machines of one medium, a radio channel, send one at a time, and a message occupies it from the
-// wake-up of the receiver's radio to the last byte. On wires, all messages pass the hub's port.
-// Where gradients are sent as the backward pass computes them, a message may begin that much
-// earlier, but ends with the last part after the pass. Divided by H, that is the time of a step.
+// wake-up of the receiver's radio to the last byte. On wires, all messages pass the hub's port. If
+// gradients are sent during the backward pass, a message may begin that much earlier, but ends with
+// the last part after the pass. Divided by H, that is the time of a step.
 //
-// Where the hub sends to one worker after the other and each begins when it has its message, the
-// exchange begins with the way down: the messages of the first workers come back while the last
-// ones compute. With N equal workers on one medium that is T / N + (N + 1) D, or 2 N D where that
-// is more, instead of T / N + 2 N D, where D is the time of a message.
+// If the hub sends to one worker after the other and each begins when it has its message, the
+// exchange begins with the way down: the first workers' messages return while the last ones
+// compute. With N equal workers on one medium and messages of time D that is T / N + (N + 1) D, or
+// 2 N D if that is more, instead of T / N + 2 N D.
 
 constexpr double kParts = 8;  // of a message that is sent while it is computed
 constexpr double kLongAgo = 1e9;
@@ -289,9 +288,9 @@ int64_t count_used(const TrainingPlan& plan) {
 
 }  // namespace
 
-// The smallest T with sum_i floor(T / s_i) >= total is found by giving the micro-batches away one
-// after the other, each to the worker that would be done with it first: no other choice ends
-// earlier. All but the last few are given at once, in proportion to speed.
+// The smallest T with sum_i floor(T / s_i) >= total is found by giving each micro-batch to the
+// worker that would finish it first, which is optimal. All but the last few are given at once, in
+// proportion to speed.
 
 std::vector<int64_t> shares_of(std::span<const double> seconds, int64_t total) {
   SHOAL_CHECK(!seconds.empty() && total >= 0);

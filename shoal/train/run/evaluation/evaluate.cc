@@ -1,6 +1,5 @@
-// The two ways to evaluate: a session on a data set, and a graph on batches. Both go through
-// batches of one size, the last one filled up with examples seen before, so that one compiled form
-// does.
+// A session on a data set, and a graph on batches. Both use batches of one size, the last one
+// padded with earlier examples, so that one compiled form suffices.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -20,7 +19,6 @@ constexpr size_t kUsualBatch = 16;  // for models that take any batch
 constexpr int kLoaders = 1;
 constexpr size_t kAhead = 2;
 
-// The first examples of another data set.
 class FirstExamples : public Dataset {
  public:
   FirstExamples(const Dataset& all, size_t count) : all_(all), count_(count) {}

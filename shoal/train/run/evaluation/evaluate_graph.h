@@ -1,4 +1,4 @@
-// Evaluation of a network that is trained: a graph on batches that are ready.
+// Evaluation of a network in training: a graph on prepared batches.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,8 @@ namespace shoal::fit {
 // network has one input, which takes the batches, and its first output is [batch, classes] of f32.
 Result<Evaluation> evaluate(Device& device, const Graph& network, const Batches& batches);
 
-// Adds the answers to a batch. The scores come from a model of any origin; fails with
-// kInvalidArgument if they are no scores of this number of images. Where it is not known whether
-// they are probabilities, each row tells by itself whether a Softmax came before.
+// Adds the answers to a batch. kInvalidArgument if `scores` are no scores of this number of images.
+// If it is unknown whether they are probabilities, each row tells by itself.
 Status add_answers(const Batch& batch, const Tensor& scores, std::optional<bool> probabilities,
                    Evaluation& result);
 

@@ -29,32 +29,31 @@ struct Mistake {
   double probability = 0;  // of the answer
 };
 
-// The sum of the answers seen so far. A value: it does no I/O and keeps no examples.
-// Thread-compatible.
+// A running sum of answers. A value: no I/O, keeps no examples. Thread-compatible.
 class Evaluation {
  public:
-  // Mistakes that are kept, and classes up to which confusions are counted.
+  // The most mistakes kept, and the most classes with confusion counts.
   static constexpr size_t kMaxMistakes = 24, kMaxClasses = 4096;
 
-  // Counts one answer. `probabilities` says that the scores are behind a Softmax. A label that is
-  // no class, or whose score is NaN, counts as a wrong answer. REQUIRES: scores are not empty, and
-  // as many in each call.
+  // Counts one answer. `probabilities`: the scores come from a Softmax. A label that is no class,
+  // or has a NaN score, counts as wrong. REQUIRES: scores are not empty, the same number in each
+  // call.
   void add(std::span<const float> scores, bool probabilities, int64_t label, size_t example);
 
-  // How many answers were counted, and how many were right.
+  // The number of answers, and of right ones.
   size_t images() const { return images_; }
   size_t correct() const { return correct_; }
-  // How many answers had a score that is NaN.
+  // The number of answers with a NaN score.
   size_t with_nan() const { return with_nan_; }
   // Percent of answers that were right, or whose best five were; 0 if there were no images.
   double top1() const { return percent(correct_); }
   double top5() const { return percent(in_top5_); }
   double loss() const;  // the mean cross-entropy
 
-  // How many classes the scores were of.
+  // The number of classes.
   size_t classes() const { return classes_; }
-  // How many examples of a label got an answer. 0 where there are more than kMaxClasses. REQUIRES:
-  // label and answer are less than classes().
+  // The number of examples of `label` answered `answer`; 0 above kMaxClasses. REQUIRES: both are
+  // less than classes().
   size_t confusions(size_t label, size_t answer) const;
   // Up to kMaxMistakes, those with the highest probability first.
   const std::vector<Mistake>& mistakes() const { return mistakes_; }
@@ -78,15 +77,15 @@ struct EvaluationOptions {
   // Set by any thread to end early: the result is that of the examples done. May be null.
   const std::atomic<bool>* cancel = nullptr;
 
-  // How many examples of a data set that is.
+  // The number of examples to evaluate.
   size_t examples_of(const Dataset& data) const {
     return limit > 0 ? std::min(limit, data.size()) : data.size();
   }
 };
 
-// Evaluates a model of one input, whose first output holds the scores of classes. Images are read
-// and prepared on another thread while the model runs. Fails with kInvalidArgument if model and
-// images do not fit, or as the data set or the session does.
+// Evaluates a model of one input whose first output holds the scores. Another thread reads and
+// prepares images meanwhile. kInvalidArgument if model and images do not fit; fails as the data set
+// or the session does.
 Result<Evaluation> evaluate(Session& session, const Dataset& data,
                             const EvaluationOptions& options = {});
 

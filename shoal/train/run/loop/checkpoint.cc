@@ -1,5 +1,5 @@
-// The JSON of a checkpoint. The checksum has been verified before: a text that does not parse was
-// written by something else.
+// The JSON of a checkpoint. The checksum was verified: text that does not parse is of another
+// program.
 #include "shoal/train/run/loop/checkpoint.h"
 
 #include "shoal/base/text/json.h"
@@ -98,7 +98,7 @@ std::string settings_of(const TrainingOptions& options) {
        list({name_of(options.schedule), options.warm_up, options.drop_every, options.drop})},
       {"loss",
        list({loss.smoothing, loss.focal, exact(options.teacher), loss.distill, loss.temperature})}};
-  // Absent where there is one output, so that older checkpoints stay of use.
+  // Absent if there is one output, so that older checkpoints stay of use.
   if (!options.output_weights.empty()) settings["outputs"] = options.output_weights;
   if (options.self_distill > 0) settings["self_distill"] = options.self_distill;
   if (options.distill_features > 0) settings["distill_features"] = options.distill_features;

@@ -1,10 +1,9 @@
-// Checkpoints: training written to a file, so that another process can go on from there to the same
-// weights, bit by bit.
+// Checkpoints: a file from which another process can resume training, with the same weights bit by
+// bit.
 //
 // The file is in safetensors format with a checksum (train/data/safetensors.h). Tensors are called
-// "state." and the trainer's name of them, or "best." and the name of the weight. The metadata has
-// two texts in JSON: "course", the progress, and "settings", the options that decide what is
-// learned.
+// "state." + the trainer's name, or "best." + the weight's name. The metadata holds two JSON texts:
+// "course", the progress, and "settings", the options that decide what is learned.
 #pragma once
 
 #include <filesystem>
@@ -26,15 +25,15 @@ struct Checkpoint {
   std::map<std::string, Tensor> best;   // weights of the best epoch, if they are wanted
 };
 
-// The options that decide what is learned, as a JSON object. The number of epochs is not among
-// them: training may go on for longer than once planned.
+// The options that decide what is learned, as a JSON object. The number of epochs is left out, so
+// that training may be extended.
 std::string settings_of(const TrainingOptions& options);
 
-// Writes all of the file, or leaves the old one as it was.
+// Replaces the file atomically.
 Status write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
-// Fails with kCorrupt if the file is damaged or no checkpoint, and with kInvalidArgument if it was
-// made with settings that differ from these; the message names the first that does.
+// kCorrupt if the file is damaged or no checkpoint; kInvalidArgument, naming the first difference,
+// if it was made with other settings.
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& path, std::string_view settings);
 
 }  // namespace shoal::fit

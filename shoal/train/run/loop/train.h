@@ -30,22 +30,21 @@ struct TrainingResult {
   TrainingProgress progress;
   Evaluation evaluation;  // of the weights that training ended with
   StopReason reason = StopReason::kDone;
-  double images_per_second = 0;                       // in this process, evaluation not counted
-  std::vector<std::string> skipped = {};              // examples that were left out, a line each
-  std::shared_ptr<const Dataset> held_out = {};       // what the evaluation's mistakes are about
+  double images_per_second = 0;                  // in this process, evaluation not counted
+  std::vector<std::string> skipped = {};         // left out, a line each
+  std::shared_ptr<const Dataset> held_out = {};  // the evaluation's mistakes are indices into it
   std::optional<privacy::PrivacySpent> privacy = {};  // if options.privacy is on
 };
 
-// Opens model, data and teacher, trains, and writes options.out. If it is cancelled, it writes the
-// checkpoint but not options.out. Blocks until training ends; callbacks are called on this thread.
-// Fails as check(options), the files and TrainingLoop do; the last checkpoint and an old
-// options.out are then as they were. The result can be reproduced bit by bit on a device that
-// chooses its kernels by estimate (CpuOptions::tune = Tune::kOff). REQUIRES: nobody else uses the
-// files.
+// Opens model, data and teacher, trains, and writes options.out; if cancelled, only the checkpoint.
+// Blocks until training ends; callbacks are called on this thread. Fails as check(options), the
+// files and TrainingLoop do; the last checkpoint and an old options.out are then unchanged. The
+// result is reproducible bit by bit on a device that chooses its kernels by estimate
+// (CpuOptions::tune = Tune::kOff). REQUIRES: nothing else uses the files.
 Result<TrainingResult> train(Device& device, const TrainingOptions& options,
                              const TrainingCallbacks& callbacks = {});
 
-// The same with a model and data that are open already, in place of options.model and options.data.
+// The same with an open model and data, instead of options.model and options.data.
 Result<TrainingResult> train(Device& device, const Model& model, TrainingData data,
                              const TrainingOptions& options,
                              const TrainingCallbacks& callbacks = {});

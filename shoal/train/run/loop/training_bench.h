@@ -1,4 +1,4 @@
-// TrainingBench: how fast a model learns on a device.
+// TrainingBench: the training speed of a model on a device.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace shoal::fit {
 
-// Steps on noise, with a rate that leaves the weights nearly where they are. Not thread-safe.
+// Steps on noise, at a rate that hardly changes the weights. Not thread-safe.
 class TrainingBench {
  public:
   struct Options {
@@ -20,8 +20,7 @@ class TrainingBench {
     bool bf16 = false;         // activations in half the memory
     bool update_on_device = false;
   };
-  // Of batches of which the network is a graph for. Fails as Trainer::create(). REQUIRES: `device`
-  // outlives it.
+  // For batches of the network's size. Fails as Trainer::create(). REQUIRES: `device` outlives it.
   static Result<TrainingBench> create(Device& device, Graph network, const Options& options);
   static constexpr int64_t kUsualBatch = 64;
 

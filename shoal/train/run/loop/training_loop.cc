@@ -196,9 +196,8 @@ Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
   return options_.resume ? resume() : Status();
 }
 
-// The cache is of use only if images are the same in every epoch, all of them can be read, no
-// teacher looks at them, and each has a row of features. A data set that is too large for it is no
-// error.
+// The cache is of use only if images are the same in every epoch, all can be read, no teacher reads
+// them, and each has a row of features. A data set too large for it is no error.
 Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
   const bool same_each_epoch =
       options_.augment == Augment() && options_.damaged == Damaged::kRefuse;
@@ -231,8 +230,8 @@ Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
   return {};
 }
 
-// With privacy, the secret key chooses the examples: who knew the choice would know more of them
-// than the accountant says.
+// With privacy, the secret key chooses the examples: knowing the choice would reveal more than the
+// accountant says.
 BatchOptions TrainingLoop::State::batch_options() const {
   BatchOptions options = training_batches(options_, classes_);
   if (private_) options.choose = [&](uint64_t step) { return private_->choose(step); };

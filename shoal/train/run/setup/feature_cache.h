@@ -1,8 +1,7 @@
-// The feature cache: what the frozen part of a network makes of the examples, computed once and
-// kept, so that training goes through the head of the network alone.
+// The feature cache: the outputs of a network's frozen part, computed once, so that only the head
+// is trained.
 //
-// It equals training without it only while images are the same in every epoch; TrainingLoop
-// decides that.
+// Exact only while images are the same in every epoch; TrainingLoop decides that.
 #pragma once
 
 #include <memory>
@@ -13,21 +12,20 @@
 
 namespace shoal::fit {
 
-// The memory that the features of n examples take.
+// The memory for the features of n examples.
 size_t feature_bytes(const Graph& body, size_t examples);
 
-// The features of examples, in their order.
 struct Features {
   Tensor values;  // [examples, ...]
   Tensor labels;  // i64 [examples]
 };
 
-// The features of a data set of n examples, all in memory. REQUIRES: `batches` go through the
-// data set once, in order, and fit `body`, which has one output with the batch as its first axis.
+// The features of n examples, in memory. REQUIRES: `batches` go through the data set once, in
+// order, and fit `body`, which has one output with the batch as its first axis.
 Result<Features> compute_features(Executable& body, const Batches& batches, size_t examples);
 
-// The data set with features [1, ...] in the place of images. REQUIRES: they are those of `data`,
-// which outlives the result.
+// The data set with features [1, ...] instead of images. REQUIRES: they are those of `data`, which
+// outlives the result.
 std::shared_ptr<const Dataset> features_as_data(const Dataset& data, Features features);
 
 }  // namespace shoal::fit

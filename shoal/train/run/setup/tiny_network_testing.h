@@ -1,4 +1,4 @@
-// A tiny network for the tests of this part, and images that it can tell apart.
+// A tiny network for tests, and images that it can tell apart.
 #pragma once
 
 #include <algorithm>

@@ -12,9 +12,8 @@
 namespace shoal::fit {
 namespace {
 
-// A model that computes the target of a Reshape from the shape of its input is bound with the batch
-// as a constant. Where that is the batch of the Reshape's own input, 0 says the same for all
-// batches.
+// A model that computes the target of a Reshape from its input's shape is bound with the batch as a
+// constant. If that is the batch of the Reshape's own input, 0 says the same for all batches.
 Result<Graph> with_open_reshapes(const Graph& graph) {
   return passes::rewrite(graph, [&](passes::Rewriter& rewriter, const Node& node) {
     const Tensor* const target =

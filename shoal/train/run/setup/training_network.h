@@ -1,5 +1,5 @@
-// Networks for training: a model bound to a batch size, changed as the options say, and written to
-// a file with the weights it learned.
+// Networks for training: a model bound to a batch size, changed by options, and exported with its
+// weights.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 
 namespace shoal::fit {
 
-// A model for batches of this size. A file that declares another size is rebuilt for it, unless a
-// constant in it, such as the target of a Reshape, knows the batch.
+// A model for batches of this size. A file that declares another size is rebuilt, unless one of its
+// constants, such as the target of a Reshape, depends on the batch.
 Result<LoadedGraph> load_for_batch(const Model& model, int64_t batch);
 // A session on it; for batch 0, on the model as it is. REQUIRES: `device` outlives the session.
 Result<Session> session_for_batch(const Model& model, int64_t batch, Device& device,
@@ -36,8 +36,7 @@ Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& 
 // A network for batches of any size.
 using NetworkForBatch = std::function<Result<LoadedGraph>(int64_t batch)>;
 
-// The network whose graph is changed for every batch: `change` is a function from a Graph to a
-// Result<Graph>.
+// The network with `change`, a function from a Graph to a Result<Graph>, applied for every batch.
 template <class Change>
 NetworkForBatch changed(NetworkForBatch network, Change change) {
   return [network = std::move(network),
@@ -57,16 +56,15 @@ Status export_network(const NetworkForBatch& network, const std::filesystem::pat
 Status export_network(const Model& model, const TrainingOptions& options,
                       const std::map<std::string, Tensor>& weights);
 
-// How an image becomes an input of the network, and how many classes the network scores. REQUIRES:
-// it has one input and one output [batch, classes].
+// The conversion of images to inputs, and the number of classes. REQUIRES: one input and one output
+// [batch, classes].
 Batches::Prepare images_for(const Graph& network, const Preprocess& preprocess);
 int64_t classes_of(const Graph& network);
 
-// The network up to the scores of its classes, without a Softmax after them, and with these values
-// as further outputs.
+// The network up to its class scores, without Softmax, with these values as further outputs.
 Result<Graph> up_to_scores(const Graph& network, std::span<const ValueId> others = {});
 
-// Patterns for all that a network would learn besides the constants of these names.
+// Patterns that freeze all parameters except those of these names.
 std::vector<std::string> all_but(const Graph& network, const std::vector<std::string>& learned);
 
 }  // namespace shoal::fit

@@ -30,7 +30,7 @@ struct TrainingOptions {
   std::filesystem::path data = {};  // a folder
   std::string format = {};          // as open_dataset takes it
   size_t limit = 0;                 // only n training examples; 0: all
-  double hold_out = 0.1;            // share to evaluate on where the data has no such split
+  double hold_out = 0.1;            // share to evaluate on if the data has no such split
   Damaged damaged = Damaged::kRefuse;
   Preprocess preprocess = {};
   Augment augment = {};
@@ -40,32 +40,31 @@ struct TrainingOptions {
   int64_t epochs = 10;
   size_t batch = 64;
   uint64_t seed = 1;         // of weights, order, augmentation and dropout
-  bool bf16 = false;         // as TrainerOptions says
-  int64_t memory_bytes = 0;  // as TrainerOptions says; 0: no limit
-  // Memory for the features that a frozen part computes, which then runs only once; 0: none.
+  bool bf16 = false;         // see TrainerOptions
+  int64_t memory_bytes = 0;  // see TrainerOptions; 0: no limit
+  // Memory to cache the features of a frozen part, which then runs only once; 0: none.
   size_t feature_cache_bytes = 256'000'000;
 
-  // The rule. A rate of 0 is the usual one: 0.02 for SGD, 0.001 for Adam and AdamW.
+  // The rule. Rate 0 means the default: 0.02 for SGD, 0.001 for Adam and AdamW.
   train::OptimizerOptions optimizer = {.rate = 0, .momentum = 0.9f};
   train::Schedule::Kind schedule = train::Schedule::Kind::kCosine;
   double warm_up = 0;      // epochs in which the rate grows from zero
   double drop_every = 10;  // kStep: epochs between two drops
-  double drop = 0.1;       // kStep: to this part
+  double drop = 0.1;       // kStep: the factor
   train::Loss loss = {.temperature = 4};
-  // The network has several outputs that all learn: how much the loss of each counts. Results are
-  // those of the first. Empty: there is one output.
+  // Loss weights of a network with several outputs; results are those of the first. Empty: one
+  // output.
   std::vector<float> output_weights = {};
-  float self_distill = 0;  // as train::StepOptions says
-  // How much the distance from the features of the teacher counts, likewise; 0: it does not.
+  float self_distill = 0;  // see train::StepOptions
+  // The weight of the distance from the teacher's features; 0: none.
   float distill_features = 0;
-  std::vector<std::string> penalties = {};  // as train::parse_regularizer takes them
-  std::string teacher = {};  // the model whose answers have the share loss.distill; empty: none
-  // Training stops after n epochs without a better result on held-out examples, and keeps the
-  // weights of the best epoch; 0: never. Needs such examples.
+  std::vector<std::string> penalties = {};  // for train::parse_regularizer
+  std::string teacher = {};                 // the model of loss.distill; empty: none
+  // Stops after n epochs without a better held-out result and keeps the best epoch's weights; 0:
+  // never. Needs held-out examples.
   int64_t patience = 0;
-  // Differential privacy. Each example is then in a step with probability batch / examples, so that
-  // `batch` is the number that is expected. The loss and the accuracy of the training examples on
-  // the way are not protected.
+  // Differential privacy. Each example is then in a step with probability batch / examples; `batch`
+  // is the expected number. The running loss and accuracy on training examples are not protected.
   privacy::PrivacyOptions privacy = {};
 
   // The files.
@@ -75,7 +74,7 @@ struct TrainingOptions {
   bool resume = false;                    // go on from the checkpoint if it exists
 };
 
-// Fails with kInvalidArgument if options contradict each other or have no meaning.
+// kInvalidArgument if options contradict each other or make no sense.
 Status check(const TrainingOptions& options);
 
 }  // namespace shoal::fit

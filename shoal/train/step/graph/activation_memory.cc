@@ -223,10 +223,10 @@ class Search {
   int64_t smallest_ = std::numeric_limits<int64_t>::max();
 };
 
-// Every large activation that the backward pass reads gets two casts: to bf16 right after it was
-// computed, so that the f32 original is gone after its last reader in the forward pass, and back to
-// f32 right before its first reader in the backward pass, so that it is wide only while it is read.
-// The readers of an activation in the backward pass follow each other, so one cast back is enough.
+// Every large activation that the backward pass reads gets two casts: to bf16 right after it is
+// computed, so that the f32 original ends with the forward pass, and back to f32 right before its
+// first reader in the backward pass. Its readers there follow each other, so one cast back is
+// enough.
 
 class Narrowing {
  public:

@@ -1,5 +1,5 @@
-// A training step in less memory: activations of the forward pass are computed again where the
-// backward pass reads them, or are stored as bfloat16 in between.
+// A training step in less memory: activations of the forward pass are recomputed in the backward
+// pass, or stored as bfloat16 in between.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace shoal::train {
 
-// The graph of a training step in two parts, forward and backward pass, and the values that the
-// backward pass reads of the forward pass.
+// A step's graph as forward and backward pass, and the values that the backward pass reads of the
+// forward pass.
 
 // The place of a value in a vector that has one element per value.
 inline size_t at(ValueId id) { return static_cast<size_t>(id); }
@@ -29,14 +29,13 @@ class ForwardBackward {
   size_t maker_index(ValueId id) const { return maker_[at(id)]; }
   int64_t bytes(ValueId id) const { return static_cast<int64_t>(step_[id].type.bytes()); }
 
-  // Whether the value comes from a node of the forward pass that gives the same when it is
-  // repeated.
+  // Whether a forward node makes the value and gives the same when repeated.
   bool can_be_repeated(ValueId id) const {
     return id != kNoValue && maker_[at(id)] != kNobody && !is_output_[at(id)] &&
            !maker(id).op->random;
   }
 
-  // The values that the backward pass reads and that can be repeated, in the order of their nodes.
+  // The values that the backward pass reads and that can be repeated, in node order.
   const std::vector<ValueId>& saved() const { return saved_; }
 
  private:
@@ -51,20 +50,18 @@ class ForwardBackward {
   std::vector<ValueId> saved_;
 };
 
-// The memory that the values of a graph take, as the device that will run it lays them out.
+// The memory for the values of a graph, as laid out by the device that will run it.
 using BytesOf = std::function<Result<int64_t>(const Graph&)>;
 
-// Recomputation: of the activations that the backward pass reads, some are not kept but computed
-// once more (Chen et al. 2016, "Training deep nets with sublinear memory cost"). The step within
-// `limit` bytes, with as little computed again as the search found. The forward
-// pass ends with the node that computes `loss`. A repeated node has the inputs it had, so all
-// results are the same, bit by bit. Fails with kExhausted if the limit is too low; the message
-// names the smallest that was found.
+// Recomputation (Chen et al. 2016, "Training deep nets with sublinear memory cost"): the step
+// within `limit` bytes, with as little recomputed as the search finds. The forward pass ends with
+// the node that computes `loss`. A repeated node has the same inputs, so results are the same, bit
+// by bit. kExhausted if the limit is too low; the message names the smallest that was found.
 Result<Graph> recompute(const Graph& step, ValueId loss, int64_t limit, const BytesOf& bytes_of);
 
 // The step with its saved activations stored as bfloat16 between the passes. Arithmetic and weights
-// stay f32; what the backward pass reads is rounded to 8 significant bits. The forward pass, which
-// ends with the node that computes `loss`, is unchanged: loss and scores are the same, bit by bit.
+// stay f32; what the backward pass reads is rounded to 8 significant bits. Loss and scores are the
+// same, bit by bit.
 Result<Graph> store_bf16(const Graph& step, ValueId loss);
 
 }  // namespace shoal::train

@@ -25,10 +25,9 @@ namespace {
 //   g(loss) = 1
 //   g(x)    = sum over the readers y of x of (dy/dx)^T g(y)
 //
-// The nodes of the network are visited once, from the last to the first. That is a reverse
-// topological order, so that g(y) is complete when the node that makes y is visited. The product
-// with the transposed Jacobian is the operator's `gradient`, which appends nodes to the same graph.
-// The result has a constant factor more nodes than the network, and nothing is computed here.
+// Nodes are visited from last to first, a reverse topological order, so g(y) is complete when the
+// node that makes y is visited. Each operator's `gradient` appends the product with its transposed
+// Jacobian to the same graph, which grows by a constant factor.
 
 size_t at(ValueId id) { return static_cast<size_t>(id); }
 

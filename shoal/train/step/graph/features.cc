@@ -29,10 +29,9 @@ ValueId mean_square(Chain& chain, ValueId x) {
   return chain.reshape(mean_over(chain, squared(chain, x), {0, 1, 2, 3}), {});
 }
 
-// The cut between frozen body and learned head. A node belongs to the head if it reads a learned
-// value, measures statistics, draws random numbers, or reads a value of the head. The head is
-// closed under reading, so all other nodes form the body, and the body never reads from the head.
-// The cut is of use only if one value crosses it: that value is then the input of the head.
+// The cut between frozen body and trained head. A node is in the head if it reads a learned value
+// or a value of the head, measures statistics, or draws random numbers. The body never reads from
+// the head. The cut is of use only if one value crosses it: the input of the head.
 
 constexpr size_t kScaleOfNorm = 1;
 

@@ -1,6 +1,5 @@
-// Features: what networks compute on the way to their scores. A small network learns faster where
-// it also learns what a teacher computes there, because every element tells it something, while
-// scores are few.
+// Features: intermediate values of networks. A small network learns faster if it also imitates a
+// teacher's features, which carry more information than a few scores.
 #pragma once
 
 #include <optional>
@@ -12,26 +11,25 @@
 
 namespace shoal::train {
 
-// The ends of a network's stages: of the images [n, c, h, w] of one size h x w, of more than one
-// pixel, that products make, the last that is computed, in this order. A network without layers,
-// blocks or channels of another one still has the same stages. Pure.
+// The ends of a network's stages: of the product outputs [n, c, h, w] of each size h x w above one
+// pixel, the last one, in order. Networks of different depth or width still have the same stages.
+// Pure.
 std::vector<ValueId> stage_ends(const Graph& network);
 
-// Appends how far features are from those of a teacher, one number, and returns it: the mean square
-// of what they differ by, in units of the variance of the teacher's channels, so that 1 is as far
-// as a constant would be. Fails with kInvalidArgument where the two are no images of one shape.
+// Appends the distance of features from a teacher's and returns it: the mean squared difference, in
+// units of the variance of the teacher's channels, so that a constant has distance 1.
+// kInvalidArgument unless both are images of one shape.
 Result<ValueId> add_feature_loss(Graph& graph, ValueId features, ValueId teacher);
 
-// The part of a network that training leaves as it is: what it makes of an example does not change
-// from epoch to epoch, and need not be computed again.
+// The frozen part of a network: its outputs for an example do not change between epochs.
 
-// One after the other they are the network.
+// The network is `head` after `body`.
 struct Parted {
   Graph body;  // from the network's input to the features
-  Graph head;  // from the features to the output; all that is learned or measured is here
+  Graph head;  // has all that is learned or measured
 };
 
-// Nothing where no node can be left out, or the head would read more than one value of the body.
+// nullopt if no node is frozen, or the head would read more than one value of the body.
 Result<std::optional<Parted>> part_frozen_body(const Graph& network, const StepOptions& options);
 
 }  // namespace shoal::train

@@ -1,6 +1,6 @@
-// The step graph in three moves: the network is copied in its training form, the loss is appended,
-// and differentiate() appends the gradients. The passes run over all of it at once, so that forward
-// and backward pass share subexpressions.
+// The step graph: the network is copied in its training form, the loss is appended, and
+// differentiate() appends the gradients. Passes run over all of it, so both passes share
+// subexpressions.
 //
 // All state is an input or an output: masks of Dropout, running statistics, parameters. So the
 // graph is a pure function, and a step can be repeated, recomputed or run on another machine.
@@ -29,8 +29,7 @@ namespace {
 //   mean square    mean((x - t)^2)
 //
 // The plain cross-entropy of labels is one operator, whose gradient (p - t) / n has no logarithm.
-// The others are composed of log_softmax and elementwise operators, and differentiation does the
-// rest.
+// The others are composed of log_softmax and elementwise operators.
 
 using ops::Chain;
 
@@ -162,7 +161,6 @@ namespace {
 constexpr size_t kScaleOfNorm = 1, kFirstStatistic = 3, kStatistics = 2;
 constexpr size_t kRatioOfDropout = 1;
 
-// The network on its way to a step graph.
 class Builder {
  public:
   Builder(const Graph& network, const StepOptions& options)
@@ -375,7 +373,7 @@ Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& optio
     return invalid("there are " + std::to_string(weights.size()) + " weights for " +
                    std::to_string(network.outputs().size()) + " outputs");
   }
-  // NaN fails both.
+  // NaN is refused.
   const auto counts = [](float weight) { return weight >= 0 && std::isfinite(weight); };
   if (!std::ranges::all_of(weights, counts) ||
       std::ranges::none_of(weights, [](float weight) { return weight > 0; })) {

@@ -28,14 +28,12 @@ using Rule = OptimizerOptions::Rule;
 
 constexpr const char* kSteps = "optimizer.steps";
 
-// A weight in its step. `scale` shortens the gradient.
 struct Slice {
   std::span<float> w;
   std::span<const float> g;
   float scale, rate, decay;
 };
 
-// SGD of one weight.
 void descend(const OptimizerOptions& options, const Slice& s, std::span<float> v) {
   for (size_t i = 0; i < s.w.size(); ++i) {
     const float g = s.scale * s.g[i] + s.decay * s.w[i];

@@ -1,4 +1,4 @@
-// Optimizer: how weights follow their gradients. The rules are those of torch.optim.
+// Optimizer: update rules, as in torch.optim.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +27,26 @@ struct OptimizerOptions {
   float beta1 = 0.9f;      // Adam
   float beta2 = 0.999f;    // Adam
   float epsilon = 1e-8f;   // Adam
-  // Adds this share of a weight to its gradient, or with AdamW takes it from the weight; not of
-  // biases and what norms learn, which are those of less than two dimensions.
+  // Adds this share of a weight to its gradient, or with AdamW subtracts it from the weight; not
+  // for biases and parameters of norms, which have less than two dimensions.
   float weight_decay = 0;
-  float max_norm = 0;  // gradients longer than this, taken together, are shortened to it; 0: none
+  float max_norm = 0;  // clips the norm of all gradients together; 0: none
 };
 
-// The name of a rule, "sgd", "adam" or "adamw", and the rule of a name; nothing for another one.
+// "sgd", "adam" or "adamw", and the rule of a name; nullopt for any other.
 std::string_view name_of(OptimizerOptions::Rule rule);
 std::optional<OptimizerOptions::Rule> find_rule(std::string_view name);
 
-// One pass over the memory of each weight a step. One thread at a time.
+// One pass over each weight's memory per step. Not thread-safe.
 class Optimizer {
  public:
-  // `names` are for the state, one per weight.
+  // `names` are the keys of the state, one per weight.
   Optimizer(const OptimizerOptions& options, std::vector<std::string> names)
       : options_(options), names_(std::move(names)) {}
 
-  // One step, in place; f32. The rate is options.rate times `factor`. Gradients that are no numbers
-  // are an error (kInvalidArgument) and change nothing. REQUIRES: every call gives the same weights
-  // in the same order, and a gradient of the same shape for each.
+  // One step, in place; f32. The rate is options.rate times `factor`. kInvalidArgument, and nothing
+  // changes, if gradients are NaN or infinite. REQUIRES: the same weights in the same order in
+  // every call, and gradients of the same shapes.
   Status update(std::span<Tensor> weights, std::span<const Tensor> gradients, double factor = 1);
 
   // The roles of the tensors that a rule keeps per weight: "velocity", or "mean" and "square".
@@ -74,7 +74,7 @@ class Optimizer {
 
   OptimizerOptions options_;
   std::vector<std::string> names_;
-  std::vector<Memory> memories_;  // what the rule wants
+  std::vector<Memory> memories_;  // of the rule
   int64_t steps_ = 0;
 };
 

@@ -66,7 +66,6 @@ bool find(const Table& table, std::string_view name, Value& value) {
 using Groups = Regularizer::Groups;
 using Penalty = Regularizer::Penalty;
 
-// Which group an element is in.
 class Grouping {
  public:
   Grouping(const Regularizer& regularizer, const Shape& shape)
@@ -95,7 +94,7 @@ class Grouping {
     return 0;
   }
 
-  // kNone where no group has the element.
+  // kNone if no group has the element.
   int64_t of(int64_t row, int64_t column) const {
     switch (groups_) {
       case Groups::kElements:
@@ -149,9 +148,8 @@ std::vector<double> norms_of(const Grouping& grouping, std::span<const T> w) {
   return norms;
 }
 
-// Gradients are w times one factor per unit (regularizer.cc), so that a tensor needs one number per
-// axis and index: first the squares of its slices, which units add up to norms, then the sum of the
-// factors of the units that have the slice.
+// Gradients are w times one factor per unit (regularizer.cc), so a tensor needs one number per axis
+// and index: first the squares of its slices, summed to norms, then the sum of its units' factors.
 
 // One number per index of an axis; empty: no unit has a slice along it.
 struct AxisNumbers {

@@ -1,5 +1,5 @@
-// Regularizers: penalties on groups of weights, which make weights small or whole groups zero, so
-// that there is less to compute and to send.
+// Regularizers: penalties that make weights small or whole groups zero, to save computation and
+// traffic.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,8 @@
 
 namespace shoal::train {
 
-// A penalty is a function of the norms n of the groups of a weight, so that six names are two
-// choices: L1 is the lasso of elements, L2 their square, Hoyer-square their Hoyer (Yang et al.
-// 2020), and each has its form for groups.
+// A penalty is a function of the norms n of a weight's groups: L1 is the lasso of elements, L2
+// their square, Hoyer-square their Hoyer (Yang et al. 2020), and each has its form for groups.
 struct Regularizer {
   // The function of the norms.
   enum class Penalty {
@@ -26,17 +25,16 @@ struct Regularizer {
     kSquare,  // sum(n^2)
     kHoyer,   // sum(n)^2 / sum(n^2): from 1, one group is left, to their number; of any scale
   };
-  // How a weight [a, b, ...], which as a matrix is [a, b * ...], falls into groups.
+  // The groups of a weight [a, b, ...], which as a matrix is [a, b * ...].
   enum class Groups {
     kElements,
     kFilters,   // each index of the first axis: rows of the matrix
     kChannels,  // each index of the second axis
     kColumns,   // of the matrix
-    kBlocks,    // squares of the matrix, those at the end cut off
-    // Outliers. With rows and columns of the matrix divided into `clusters` equal parts, blocks of
-    // a row's and a column's part of the same number are free of the penalty. What lies in another
-    // part of a column is a group (or of a row, where there are fewer rows): it makes one value
-    // travel where workers compute a block each (plan/sparse/clusters.h).
+    kBlocks,    // squares of the matrix, cut off at its edges
+    // Outliers. Rows and columns of the matrix are divided into `clusters` equal parts; blocks on
+    // the diagonal are free. Elsewhere, a column (or row, if there are fewer rows) of a block is a
+    // group: it makes one value travel when workers compute a block each (plan/sparse/clusters.h).
     kClusters,
   };
   Penalty penalty = Penalty::kLasso;
@@ -44,35 +42,32 @@ struct Regularizer {
   double strength = 0;
   int64_t block = 4;                                   // side of kBlocks
   int64_t clusters = 4;                                // of kClusters
-  std::function<bool(std::string_view)> applies = {};  // to the weight of this name; none: to all
+  std::function<bool(std::string_view)> applies = {};  // to the weight of this name; null: to all
 };
 
-// From "penalty:groups:strength" or "penalty:groups:strength:pattern": "lasso:filters:1e-4",
-// "hoyer:columns:1e-3:fc*". Penalties are lasso, square and hoyer; groups are elements, filters (or
-// rows), channels, columns, blocks and clusters2 to clusters64; the shell pattern names the weights
-// it applies to. Fails with kInvalidArgument for another text.
+// "penalty:groups:strength[:pattern]": "lasso:filters:1e-4", "hoyer:columns:1e-3:fc*". Penalties
+// are lasso, square and hoyer; groups are elements, filters (or rows), channels, columns, blocks
+// and clusters2 to clusters64; the shell pattern selects weights by name. kInvalidArgument for any
+// other text.
 Result<Regularizer> parse_regularizer(std::string_view text);
 
-// The penalty of a weight, its strength included; adds its gradient to `gradient`. Threads may call
-// it at once for different gradients. REQUIRES: f32 or f64, the same type for both, of at least two
-// dimensions: biases and norms are not what is pruned.
+// The penalty of a weight, strength included; adds its gradient to `gradient`. Safe for concurrent
+// use with different gradients. REQUIRES: both are f32, or f64, of at least two dimensions.
 double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient);
 
-// The weight with all groups at zero whose norm is at most `share` of the largest: a penalty makes
-// them small, and gradients never quite zero. REQUIRES: as above; `share` is below 1.
+// The weight with groups whose norm is at most `share` of the largest set to zero, which gradients
+// alone never reach. REQUIRES: as above; `share` is below 1.
 Tensor without_small_groups(const Regularizer& regularizer, const Tensor& weight, double share);
 
-// The penalty of these norms, without its strength. Replaces each by the factor of its group: the
-// gradient of a weight is the weight times this. A group that is zero stays zero: the lasso has no
-// gradient there, and its subgradient 0 is chosen. Pure.
+// The penalty of these norms, without strength. Replaces each norm by a factor: the gradient of a
+// weight is the weight times it. A zero group stays zero: the lasso's subgradient there is 0. Pure.
 double penalize(Regularizer::Penalty penalty, std::span<double> norms);
 
-// UnitPenalty: a regularizer whose groups of weights reach over several tensors, such as a channel
-// with its filter, its bias, its norm and the slices that read it.
+// UnitPenalty: a regularizer on groups that span several tensors, such as a channel with its
+// filter, its bias, its norm and the slices that read it.
 
-// With the norm n_u of all slices of unit u, and s their number of elements, the penalty of a group
-// is that of Regularizer for its units: sqrt(s) * sum(n) by the lasso, sum(n)^2 / sum(n^2) by
-// Hoyer. A value.
+// With n_u the norm of all slices of unit u, and s their number of elements, the penalty of a group
+// is that of Regularizer: sqrt(s) * sum(n) by the lasso, sum(n)^2 / sum(n^2) by Hoyer. A value.
 struct UnitPenalty {
   // One index of one axis of a weight.
   struct Slice {
@@ -83,15 +78,15 @@ struct UnitPenalty {
   using Unit = std::vector<Slice>;
   Regularizer::Penalty penalty = Regularizer::Penalty::kLasso;
   double strength = 0;
-  // Groups of units that compete with each other. A weight may be in several units, and slices may
-  // overlap: each counts.
+  // Groups of units that compete. A weight may be in several units, and overlapping slices each
+  // count.
   std::vector<std::vector<Unit>> groups = {};
 };
 
-// The penalty, its strength included; adds its gradients to `gradients`. Slices of weights that are
-// not among `names` do not count. Threads may call it at once for different gradients. REQUIRES:
-// there are as many names, weights and gradients; gradients have the types of their weights, f32 or
-// f64; slices are within them.
+// The penalty, strength included; adds its gradients to `gradients`. Slices of weights not in
+// `names` are ignored. Safe for concurrent use with different gradients. REQUIRES: equally many
+// names, weights and gradients; gradients have the types of their weights, f32 or f64; slices are
+// in range.
 double regularize(const UnitPenalty& penalty, std::span<const std::string> names,
                   std::span<const Tensor> weights, std::span<Tensor> gradients);
 

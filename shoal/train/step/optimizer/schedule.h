@@ -1,4 +1,4 @@
-// How the learning rate changes: a function of the step.
+// Learning rate schedules: the rate as a function of the step.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct Schedule {
   // How the rate falls after the warm-up.
   enum class Kind { kConstant, kStep, kCosine };
   Kind kind = Kind::kConstant;  // which of them
-  int64_t warm_up = 0;  // steps in which the rate grows evenly; the last of them has all of it
-  int64_t total = 0;    // steps in all: after them, the cosine's rate is zero
-  int64_t every = 1;    // kStep: steps, warm-up not counted, between two drops
-  double drop = 0.1;    // to this part
+  int64_t warm_up = 0;          // steps of linear growth; the last has the full rate
+  int64_t total = 0;            // steps in all: after them, the cosine's rate is zero
+  int64_t every = 1;            // kStep: steps between two drops, after the warm-up
+  double drop = 0.1;            // the factor
 };
 
-// The name of a kind, "constant", "step" or "cosine", and the kind of a name; nothing for another.
+// "constant", "step" or "cosine", and the kind of a name; nullopt for any other.
 std::string_view name_of(Schedule::Kind kind);
 std::optional<Schedule::Kind> find_schedule(std::string_view name);
 

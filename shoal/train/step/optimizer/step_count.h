@@ -1,4 +1,4 @@
-// Numbers of steps in a state that was saved.
+// Step counts in a saved state.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,7 @@
 
 namespace shoal::train {
 
-// The number of steps that a state has under this name. Fails with kCorrupt if there is none, or it
-// cannot be one.
+// The step count under this name. kCorrupt if it is missing or invalid.
 Result<int64_t> steps_from(const std::map<std::string, Tensor>& state, const std::string& name);
 
 }  // namespace shoal::train

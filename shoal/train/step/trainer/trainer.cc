@@ -1,6 +1,6 @@
-// A step of the trainer. Its state is weights, statistics and the optimiser's memories; `steps_` is
-// the position in the random stream of Dropout. All are on the host, or with `update_on_device` in
-// a ResidentStep; fetch() renews the host's copy of them.
+// A trainer's state is weights, statistics and the optimizer's memories; `steps_` is the position
+// in Dropout's random stream. All are on the host, or with `update_on_device` in a ResidentStep;
+// fetch() renews the host's copy.
 //
 // Buffers live from step to step: the run writes to `outputs_`, the update changes `weights_` in
 // place, and statistics are swapped with the outputs that hold the new ones.
@@ -31,8 +31,8 @@ constexpr const char* kOnlySteps = "the update is a part of the step: there are 
 Result<Graph> narrowed(const Graph& step) { return store_bf16(step, step.outputs()[kLoss]); }
 
 // The step as the options want it in memory. Recomputation is chosen before activations are
-// narrowed to bf16, so that recomputation starts from the narrowed values. Otherwise the f32
-// originals would have to stay alive.
+// narrowed to bf16, so that it starts from the narrowed values; otherwise the f32 originals would
+// stay alive.
 Result<Graph> fit_to_memory(Device& device, Graph step, const TrainerOptions& options) {
   const auto bytes_of = [&](const Graph& graph) -> Result<int64_t> {
     SHOAL_ASSIGN(const Graph laid_out, options.bf16 ? narrowed(graph) : graph);

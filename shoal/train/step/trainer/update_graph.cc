@@ -1,6 +1,6 @@
-// The rules of optimizer.cc as nodes, one chain per weight. Numbers that change from step to step
-// are scalar inputs, so that one compiled graph serves all steps: the scheduled rate, and Adam's
-// bias corrections, which the host computes in f64.
+// The rules of optimizer.cc as nodes, one chain per weight. Numbers that change per step are scalar
+// inputs, so that one compiled graph serves all: the rate, and Adam's bias corrections, which the
+// host computes in f64.
 #include "shoal/train/step/trainer/update_graph.h"
 
 #include <cmath>
@@ -19,7 +19,6 @@ using ops::Chain;
 // Scalars of each rule, in the order of the graph's inputs. SGD has the first only.
 enum Scalar : size_t { kRate, kCorrectedRate, kRoot, kKeep };
 
-// The values that the update of one weight reads, and those that it gives.
 struct Slot {
   ValueId weight, gradient;
   std::vector<ValueId> memories;
@@ -109,9 +108,8 @@ class Builder {
   ValueId scale_ = kNoValue;
 };
 
-// The state exists twice on the device. A step reads `state_` and writes `next_`, and the two are
-// swapped if loss and norm are finite. So a step that diverged, or that failed half way, leaves no
-// trace, at the cost of memory for a second copy.
+// The state exists twice on the device: a step reads `state_` and writes `next_`, and the two are
+// swapped if loss and norm are finite. So a failed step leaves no trace.
 
 enum Output : size_t { kScores, kLoss, kFirstStatistic };
 

@@ -1,4 +1,4 @@
-// The optimiser's update as nodes of the step's graph, so that it runs where the weights are.
+// The optimizer's update as nodes of the step's graph, so that it runs on the device.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,12 @@
 
 namespace shoal::train {
 
-// A step with its update. Inputs: those of the step, whose last ones are the weights; the update's
-// scalars (update_scalars); the optimiser's memories, role by role as Optimizer has them, in each
-// the weights in order. Outputs: those of the step but for the gradients, which were its last; the
-// norm of all gradients together; the weights after the step; the memories after it.
+// A step with its update. Inputs: the step's, whose last ones are the weights; the scalars of
+// update_scalars(); the optimizer's memories, role by role as in Optimizer. Outputs: the step's
+// without gradients; the norm of all gradients; the new weights; the new memories.
 //
-// All rules of Optimizer, with clipping and decay, are expressed: they are element-wise but for the
-// norm. The norm adds up in f32, so a clipped gradient may differ from the host's in the last bits.
+// Covers all rules of Optimizer, with clipping and decay. The norm adds up in f32, so a clipped
+// gradient may differ from the host's in the last bits.
 struct UpdateGraph {
   Graph graph;
   size_t weights = 0;
@@ -31,12 +30,12 @@ struct UpdateGraph {
 
 Result<UpdateGraph> add_update(const Graph& step, size_t weights, const OptimizerOptions& options);
 
-// Numbers that an update depends on beside tensors: rates, and Adam's corrections for means that
-// begin with zero. `step` counts from 1; `factor` as in Optimizer::update().
+// Scalar inputs of an update: rates, and Adam's bias corrections. `step` counts from 1; `factor` as
+// in Optimizer::update().
 std::vector<float> update_scalars(const OptimizerOptions& options, int64_t step, double factor);
 
-// ResidentStep: a training step that keeps weights, statistics and the optimiser's memory on the
-// device from step to step; only the batch goes in, and only scores and loss come out.
+// ResidentStep: a training step that keeps weights, statistics and optimizer state on the device;
+// only batches go in, and only scores and loss come out.
 
 // The state that stays on the device, copied to host memory.
 struct ResidentState {
@@ -46,13 +45,13 @@ struct ResidentState {
 // Not thread-safe. REQUIRES: the device outlives it.
 class ResidentStep {
  public:
-  // `update` is a step's graph with its update. Its inputs are a batch, as many statistics as
-  // given, and then what UpdateGraph says; its outputs scores, loss, statistics, and the rest.
+  // `update` is a step with its update. Inputs: a batch, as many statistics as given, then those of
+  // UpdateGraph; outputs: scores, loss, statistics, and the rest.
   static Result<ResidentStep> create(Device& device, const UpdateGraph& update, size_t statistics);
 
-  // Copies the state to the device. Later changes of the tensors do not matter.
+  // Copies the state to the device.
   Status put(const ResidentState& state);
-  // The state in memory that no later step writes to.
+  // A copy of the state.
   Result<ResidentState> get() const;
 
   struct Outcome {
@@ -60,8 +59,8 @@ class ResidentStep {
     float loss = 0;
     float norm = 0;  // of the gradients
   };
-  // One step on `batch`: images, targets and masks. Where the loss or the norm is no number the
-  // state stays what it was; the outcome says so.
+  // One step on `batch`: images, targets and masks. The state is unchanged if the loss or the norm
+  // is NaN or infinite; the outcome says so.
   Result<Outcome> run(std::span<const Tensor> batch, std::span<const float> scalars);
 
   const Graph& graph() const { return executable_->graph(); }

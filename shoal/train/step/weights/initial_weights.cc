@@ -1,6 +1,6 @@
-// Initial weights and new last layers. Both choose constants by the role they play in their node,
-// not by their names, and both draw from a random stream per value. So the weight of a layer does
-// not depend on the layers before it, and the same seed gives the same weights on every machine.
+// Constants are chosen by their role in a node, not by name, and drawn from a random stream per
+// value. So a layer's weights do not depend on the layers before it, and are the same on every
+// machine.
 #include "shoal/train/step/weights/initial_weights.h"
 
 #include <algorithm>
@@ -19,7 +19,6 @@ Tensor filled(const TensorType& type, float x) {
   return tensor;
 }
 
-// The constants to begin with, by name.
 class Beginning {
  public:
   Beginning(const Graph& network, uint64_t seed) : network_(network), seed_(seed) {}

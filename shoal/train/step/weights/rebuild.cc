@@ -1,6 +1,5 @@
-// The copy of a network. Every node is added anew, and with it infer() runs again. So a constant of
-// another shape or another batch changes all types after it, or is refused by the operator that
-// cannot take it.
+// Copies a network node by node with infer(). So a constant of another shape or another batch
+// changes all later types, or is refused by the operator that cannot take it.
 #include "shoal/train/step/weights/rebuild.h"
 
 #include <algorithm>

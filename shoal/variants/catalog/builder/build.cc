@@ -1,7 +1,7 @@
-// A build, step by step: the widths, then each other variant, then the folder. A step is a file or
-// a folder in STEPS and, written after it, a record STEPS/NAME.step of three lines: the settings
-// that it was made by, the names of dominated variants, and an index of what was made. Times are
-// not in it: they are measured at last, and of all variants in turn.
+// A build: the widths, then each other variant, then the folder. A step is a file or a folder in
+// STEPS and, written after it, a record STEPS/NAME.step of three lines: its settings, the names of
+// dominated variants, and an index of its results. Times are not in it: they are measured last, of
+// all variants in turn.
 #include "shoal/variants/catalog/builder/build.h"
 
 #include <algorithm>
@@ -45,7 +45,6 @@ Status copy_file_to(const fs::path& from, const fs::path& to) {
   return target.commit();
 }
 
-// A step that was made.
 struct Record {
   std::string settings = {};
   std::vector<std::string> dominated = {};
@@ -58,7 +57,7 @@ std::string text_of(const Record& record) {
   return record.settings + "\n" + names + "\n" + to_json(record.catalog) + "\n";
 }
 
-// Nothing where there is none that can be read: it is made again then.
+// nullopt if there is no readable record: the step is made again then.
 std::optional<Record> read_record(const fs::path& path) {
   const auto file = MappedFile::open(path);
   if (!file.ok()) return std::nullopt;

@@ -1,5 +1,5 @@
 // Builds a catalog [Han 2016]: nested widths of a trained network, and variants by other methods,
-// each measured, without those that another one dominates.
+// all measured, without dominated ones.
 //
 //   catalog::BuildOptions options{.widths = 5, .out = "lenet"};
 //   options.shrink.target.macs = 0.1;
@@ -7,9 +7,8 @@
 //   options.variants.push_back({.name = "v3-int8", .by = catalog::Making::kInt8, .of = "v3"});
 //   SHOAL_ASSIGN(const auto built, catalog::build({*device, *device}, model, data, options));
 //
-// What was made is kept in a folder of steps with the settings that it was made by. Another run
-// makes only what is missing there or has other settings, so that a build that was interrupted goes
-// on, and a variant can be added to a catalog.
+// Results are kept in a folder of steps with their settings. Another run makes only what is missing
+// or has other settings, so an interrupted build resumes, and variants can be added to a catalog.
 #pragma once
 
 #include <cstddef>
@@ -65,9 +64,9 @@ struct BuildResult {
   double seconds = 0;                  // of this run
 };
 
-// Makes, measures and writes the catalog; its index comes last. Held-out examples choose, test
-// examples only evaluate. Fails as make_variants(), shrink() and specialise() do, naming the
-// variant, and with kInvalidArgument for names that are none, twice there or not of a width.
+// Makes, measures and writes the catalog, its index last. Held-out examples choose, test examples
+// only evaluate. Fails as make_variants(), shrink() and specialise() do, naming the variant;
+// kInvalidArgument for names that are invalid, repeated or not of a width.
 Result<BuildResult> build(const shrink::ShrinkDevices& devices, const Model& model,
                           const fit::JudgedData& data, const BuildOptions& options,
                           const shrink::ShrinkCallbacks& callbacks = {});

@@ -37,7 +37,6 @@ bool fit_together(const fit::Features& features) {
 constexpr uint64_t kOtherStream = 0x6f746872;  // "othr": a stream that nothing else draws from
 constexpr double kNoAnswer = -1, kLeastThreshold = 1e-9;
 
-// At most `most` of them, drawn by the seed.
 std::vector<size_t> drawn(const std::vector<size_t>& from, size_t most, uint64_t seed) {
   const std::vector<size_t> order = shuffled(from.size(), RandomStream(seed, kOtherStream));
   std::vector<size_t> some;

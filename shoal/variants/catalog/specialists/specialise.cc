@@ -28,7 +28,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Weights = std::map<std::string, Tensor>;
 
-// Some examples with other labels.
 class Relabelled : public Dataset {
  public:
   Relabelled(std::shared_ptr<const Dataset> all, Stream stream)
@@ -48,7 +47,6 @@ class Relabelled : public Dataset {
 
 Result<Tensor> as_it_is(const Tensor& features) { return features; }
 
-// The elements at these places.
 std::vector<int64_t> at_places(std::span<const int64_t> all, std::span<const size_t> places) {
   std::vector<int64_t> some;
   for (size_t place : places) some.push_back(all[place]);
@@ -174,8 +172,8 @@ class Run {
                    {.batch = recipe_.batch});
   }
 
-  // Those that are kept, of all examples; or, where there are none, those that the head learns
-  // from. Labels are those of all examples.
+  // The cached features, of all examples; or, without a cache, those that the head learns from.
+  // Labels are those of all examples.
   Result<Preforward> features(bool may_be_warm) {
     if (may_be_warm && !options_.cache.empty()) {
       auto known = read_preforward(options_.cache, key_);
@@ -209,7 +207,6 @@ class Run {
     result_.seconds_rest = seconds_since(begin);
     return {};
   }
-  // Computes the rows of these examples.
   Status compute(const std::shared_ptr<const Dataset>& data, const std::vector<size_t>& examples,
                  fit::Features& features) {
     if (body_ == nullptr) {

@@ -1,7 +1,7 @@
-// Specialise: a small network for the classes that are seen now, in seconds, and a cascade to the
-// general network [Han 2016]. Only a linear head learns, on features that are computed once and
-// kept on disk. Where none are kept, those of the classes come first, and the head learns; those of
-// other classes, which serve the next head, come after it.
+// Specialise: a small network for the current classes, in seconds, and a cascade to the general
+// network [Han 2016]. Only a linear head is trained, on features that are cached on disk. If none
+// are cached, those of the classes are computed first and the head is trained; those of other
+// classes, for later heads, follow.
 //
 //   catalog::SpecialiseOptions options{.classes = {0, 3, 5}, .cache = "features"};
 //   options.recipe.data = "mnist";
@@ -36,11 +36,11 @@ namespace shoal::catalog {
 struct SpecialiseOptions {
   std::vector<int64_t> classes = {};  // that are seen now
   double other = 0.1;                 // share of images of other classes; 0: there are none
-  // Images of each class that the head learns from, where there are more; 0: all. Few are enough
-  // for a head, and where no features are kept, to compute those of all takes longer than to learn.
+  // Training images per class, at most; 0: all. Few are enough for a head, and computing features
+  // takes longer than training.
   int64_t per_class = 0;
-  // Where the body ends whose features the head reads: a value by name; "head": the input of the
-  // last layer; "auto": about a third of the network's work.
+  // The value whose features the head reads: a name; "head": the input of the last layer; "auto":
+  // at about a third of the network's work.
   std::string at = "auto";
   double max_drop = 0.5;             // points that the cascade may lose on held-out examples
   fit::TrainingOptions recipe = {};  // how the head learns, without augmentation
@@ -75,10 +75,10 @@ struct SpecialiseResult {
 };
 
 // Makes a network for options.classes: the body of `model`, and a head whose last output is
-// "another class" if there are such. `general` answers where it does not; null: `model`. The file
-// names its classes and the threshold in metadata_props (shoal.classes, shoal.threshold). Held-out
-// examples calibrate, test examples only evaluate. Fails as model, data, device and files do, and
-// with kInvalidArgument for options without a meaning.
+// "another class" if options.other is above 0. `general` answers otherwise; null: `model`.
+// metadata_props of the file have the classes and the threshold (shoal.classes, shoal.threshold).
+// Held-out examples calibrate, test examples only evaluate. Fails as model, data, device and files
+// do; kInvalidArgument for options that make no sense.
 Result<SpecialiseResult> specialise(Device& device, const Model& model, const Model* general,
                                     const fit::JudgedData& data, const SpecialiseOptions& options,
                                     const fit::TrainingCallbacks& callbacks = {});
@@ -86,14 +86,14 @@ Result<SpecialiseResult> specialise(Device& device, const Model& model, const Mo
 // Fails with kInvalidArgument if options contradict each other or have no meaning.
 Status check(const SpecialiseOptions& options);
 
-// SpecialMaker: networks for the classes that are seen now, made while a server runs [Han 2016].
-// Features are computed by the first one that is made, and kept: the others take seconds.
+// SpecialMaker: makes networks for the current classes while a server runs [Han 2016]. The first
+// computes features and keeps them; later ones take seconds.
 //
 //   catalog::SpecialMaker maker({.folder = "lenet", .how = how, .device = [] { ... }});
 //   SHOAL_ASSIGN(const catalog::Variant made, maker.make({0, 3}, "special.onnx"));
 
-// A network for how.classes, in the file how.out, as a variant of a catalog with this widest one:
-// its figures are those of test examples. Fails as specialise() does.
+// A network for how.classes, in the file how.out, as a variant of a catalog with this widest one;
+// figures are of test examples. Fails as specialise() does.
 Result<Variant> make_special(const shrink::ShrinkDevices& devices, const Model& widest,
                              const fit::JudgedData& data, std::string name,
                              const SpecialiseOptions& options,
@@ -104,7 +104,7 @@ struct SpecialMakerOptions {
   std::filesystem::path folder = {};  // of the catalog
   SpecialiseOptions how = {};         // its recipe has the data; classes and file are not read
   std::optional<fit::JudgedData> data = {};  // nothing: that of the recipe, when it is needed
-  // Makes the device that learns, when it is needed first: on a thread whose priority it shares.
+  // Makes the training device when first needed, on the thread whose priority it shares.
   std::function<Result<std::unique_ptr<Device>>()> device = nullptr;
 };
 
@@ -115,8 +115,8 @@ class SpecialMaker {
   explicit SpecialMaker(SpecialMakerOptions options)
       : options_(std::move(options)), data_(options_.data) {}
 
-  // A network for these classes, in this file. Fails as specialise() does, and with kCancelled soon
-  // after `cancel` is set.
+  // Trains and writes a network for these classes. Fails as specialise() does, and with kCancelled
+  // soon after `cancel` is set.
   Result<Variant> make(std::vector<int64_t> classes, const std::filesystem::path& file,
                        const std::atomic<bool>* cancel = nullptr);
 

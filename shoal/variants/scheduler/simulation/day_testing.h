@@ -12,7 +12,7 @@
 
 namespace shoal::schedule {
 
-// How many drawn cases a test looks at: few, or SHOAL_WORKLOADS, where that is less than `most`.
+// The number of drawn cases: `usual`, or SHOAL_WORKLOADS up to `most`.
 inline uint64_t cases(uint64_t usual, uint64_t most) {
   const char* wanted = std::getenv("SHOAL_WORKLOADS");
   return wanted != nullptr ? std::min<uint64_t>(std::strtoull(wanted, nullptr, 10), most) : usual;
@@ -55,8 +55,8 @@ inline std::vector<Option> family(std::mt19937_64& random, size_t variants, doub
   return options;
 }
 
-// Tasks of all kinds whose rates change over the day. Budgets are from a tenth of what the largest
-// variants would take to more than that; what is expected of a task is wrong by up to twice.
+// Tasks of all kinds with rates that change over the day. Budgets are from a tenth of the largest
+// variants' cost to more than it; expectations are wrong by up to twice.
 inline Workload draw_workload(uint64_t seed, double requests) {
   std::mt19937_64 random(seed);
   const auto uniform = [&](double low, double high) {

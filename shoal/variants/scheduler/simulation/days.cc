@@ -20,7 +20,6 @@ constexpr double kHour = 3600;
 constexpr double kMostRate = 1e7;  // inputs an hour
 constexpr size_t kMostParts = 10'000;
 
-// Draws one number after another.
 class Draws {
  public:
   explicit Draws(RandomStream stream) : stream_(stream) {}
@@ -105,7 +104,6 @@ class Accounts {
   Accounts(const Catalog& catalog, const Budgets& budgets, const Paging& paging)
       : catalog_(catalog), budgets_(budgets), paging_(paging) {}
 
-  // What was in memory before the day.
   void hold(const Memory& memory) {
     for (size_t t = 0; t < catalog_.tasks.size(); ++t) {
       for (size_t i = 0; i < catalog_.tasks[t].options.size(); ++i) {

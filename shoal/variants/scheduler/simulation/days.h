@@ -1,5 +1,4 @@
-// Many days of one scheduler, which goes on learning, each against the best that there could be
-// [Han 2016].
+// Many days of one scheduler, which goes on learning, each against an upper bound [Han 2016].
 #pragma once
 
 #include <cstddef>
@@ -44,24 +43,24 @@ std::vector<Request> draw_day(const Usage& usage, double seconds, uint64_t seed,
 // What is expected of each task: the requests of a day on the average.
 std::vector<double> requests_per_day(const Usage& usage, size_t tasks, double seconds);
 
-// What no scheduler exceeds: the scheduling problem of a day whose requests are known, in fractions
-// [Han 2016].
+// An upper bound for any scheduler: the relaxed scheduling problem of a day whose requests are
+// known [Han 2016].
 
 struct Bound {
-  // Mean accuracy, weighted, if each variant is in memory for the share of the day that it answers:
-  // the bound of [Han 2016], for schedulers that do not page. One that pages can exceed it.
+  // Weighted mean accuracy if each variant is in memory for the share of the day that it answers:
+  // the bound of [Han 2016], for schedulers that do not page.
   double without_paging = 0;
   // The same if paging costs nothing: no scheduler exceeds it.
   double free_paging = 0;
 };
 
-// Requests of a task form groups: with and without a link, and by how many share an input. Where
-// fragments are shared, each user pays the part that it has to pay at least, so that it stays a
-// bound. REQUIRES: check(catalog) is OK.
+// Requests of a task form groups: with and without a link, and by the number of requests that share
+// an input. Users of a shared fragment each pay the least possible part, so that it stays a bound.
+// REQUIRES: check(catalog) is OK.
 Bound bound_of(const Catalog& catalog, const Budgets& budgets, std::span<const Request> requests);
 
-// Days of a scheduler in virtual time, with accounts of its own: what is spent, what is in memory
-// and how long answers take is counted from the decisions alone, and compared with the budgets.
+// Days of a scheduler in virtual time. Spending, memory and latency are accounted from the
+// decisions alone, and compared with the budgets.
 
 struct DayReport {
   size_t requests = 0, answered = 0, dropped = 0;

@@ -32,7 +32,6 @@ struct Shown {
   fs::path file;
 };
 
-// One picture, in a burst of frames.
 Status show(const FaceReader& reader, const Shown& shown, uint64_t burst,
             const FaceDatabase& database, Recogniser& recogniser, std::mt19937& rng,
             Identification& counts) {

@@ -1,5 +1,5 @@
-// How well an embedding tells people apart, on pictures of known people: pairs, as LFW is
-// evaluated, and a cast whose every member is enrolled by one picture and shown by the others.
+// Evaluates how well an embedding tells people apart: on pairs of pictures, as for LFW, and on a
+// cast enrolled by one picture each and shown by the others.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,7 @@
 
 namespace shoal::faces {
 
-// Pairs of faces, of one person or of two: how well a threshold tells them apart, as LFW is
-// evaluated.
+// Pairs of faces, of one person or of two, for a threshold on distance, as for LFW.
 
 // Two faces.
 struct FacePair {
@@ -39,8 +38,8 @@ double accuracy_at(std::span<const FacePair> pairs, double threshold);
 // lowest. 0 for no pairs.
 double best_threshold(std::span<const FacePair> pairs);
 
-// The accuracy on each of `folds` parts with the best threshold of the other parts, on the average.
-// Pair i is of part i % folds, of its kind. REQUIRES: folds > 1.
+// Cross-validation: the mean accuracy of `folds` parts, each with the best threshold of the others.
+// Pair i is in part i % folds, of its kind. REQUIRES: folds > 1.
 double cross_validated(std::span<const FacePair> pairs, size_t folds);
 
 // Finds faces in pictures. REQUIRES: what it points to outlives it. Thread-compatible.
@@ -51,8 +50,7 @@ struct FaceReader {
 
   // The faces in an image, the surest first. Fails as the detector does.
   Result<std::vector<FoundFace>> faces(const Tensor& image) const;
-  // The face of a picture of one person: the one nearest to the middle, since others may stand at
-  // the edge. kNotFound for a picture without a face.
+  // The face nearest to the middle, since others may stand at the edge. kNotFound without a face.
   Result<FoundFace> main_face(const Tensor& image) const;
   // The embedding of the main face of a file. Fails as above, and as reading does.
   Result<Embedding> embedding_of(const std::filesystem::path& file) const;
@@ -97,7 +95,7 @@ struct Identification {
   std::vector<double> thresholds = {};  // of the cascade's exits, in the end
 };
 
-// Enrols everybody who has two pictures or more by the first, and shows the others in random order.
+// Enrols everybody with two pictures or more by the first, and shows the others in random order.
 // Fails as the reader and the database do.
 Result<Identification> identify(const FaceReader& reader, const std::filesystem::path& folder,
                                 FaceDatabase& database, const IdentificationOptions& options = {});

@@ -23,7 +23,7 @@ namespace shoal::faces {
 // Thread-compatible.
 class FaceNetworks {
  public:
-  // `detector` is null where an image is an aligned face. Fails as the networks do.
+  // `detector` is null if an image is an aligned face. Fails as the networks do.
   static Result<FaceNetworks> open(std::unique_ptr<Device> device, const Model& embedding,
                                    const Model* detector, uint64_t exits);
 
@@ -42,7 +42,7 @@ Result<uint64_t> number_of(const std::filesystem::path& file);
 // That of a model of this name; 0 for one without a file: its weights are random.
 Result<uint64_t> number_of(const Model& model, const std::string& name);
 
-// Says who is in an image: `told` is called with each face as soon as it is known. Fails as the
+// Recognises all faces in an image: `told` is called with each as soon as it is known. Fails as the
 // reader and the recogniser do.
 Status recognise(const FaceReader& reader, Recogniser& recogniser, const Tensor& image,
                  const std::function<void(const FoundFace& face, const FaceAnswer& answer)>& told);
@@ -53,17 +53,17 @@ Result<FaceDatabase> load_database(const std::filesystem::path& file, uint64_t n
 // As parse_pairs().
 Result<std::vector<NamedPair>> read_pairs(const std::filesystem::path& file);
 
-// Nobody, with embeddings of the network of this number. Fails as FaceDatabase::set_threshold().
+// An empty database for the network of this number. Fails as FaceDatabase::set_threshold().
 Result<FaceDatabase> new_database(uint64_t number, double threshold);
 
-// Enrols a person by the main faces of pictures. Where there is no file, there is one afterwards,
-// with this threshold. kInvalidArgument where its embeddings are of a network of another number;
-// otherwise fails as the reader and the database do, and changes nothing.
+// Enrols a person by the main faces of pictures, in a new file with this threshold if there is
+// none. kInvalidArgument if its embeddings are of another network; otherwise fails as the reader
+// and the database do, and changes nothing.
 Status enrol_pictures(const std::filesystem::path& file, uint64_t number, double threshold,
                       const FaceReader& reader, const std::string& name,
                       const std::vector<std::string>& pictures);
 
-// kNotFound where there is no such person, and as the file fails.
+// kNotFound if there is no such person; fails as the file does.
 Status forget_person(const std::filesystem::path& file, const std::string& name);
 
 }  // namespace shoal::faces

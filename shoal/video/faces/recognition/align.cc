@@ -16,7 +16,6 @@ constexpr FacePoints kTemplate = {{{38.2946F, 51.6963F},
                                    {70.7299F, 92.2041F}}};
 constexpr double kTemplateSide = 112;
 
-// The mean of points.
 std::array<double, 2> centre(const FacePoints& points) {
   std::array<double, 2> sum = {0, 0};
   for (const Point& p : points) {

@@ -29,8 +29,8 @@ struct Similarity {
   Similarity inverse() const;
 };
 
-// The similarity from one set of points to the other; nothing where the first ones are all the same
-// or some are not finite.
+// The similarity from one set of points to the other; nullopt if the first ones all coincide or
+// some are not finite.
 std::optional<Similarity> similarity(const detect::FacePoints& from, const detect::FacePoints& to);
 
 // The points of the template that ArcFace's and MobileFaceNet's images have, for images of this
@@ -40,8 +40,8 @@ detect::FacePoints face_template(int64_t side);
 // Where the points of a face usually are in its box: for detectors that give none.
 detect::FacePoints usual_points(const detect::Box& box);
 
-// The face as u8 [side, side, 3], bilinear; black beyond the image. Nothing where the points say no
-// place. REQUIRES: u8 [h, w, 1 or 3] with elements.
+// The face as u8 [side, side, 3], bilinear, black beyond the image; nullopt if the points give no
+// similarity. REQUIRES: u8 [h, w, 1 or 3] with elements.
 std::optional<Tensor> align(const Tensor& image, const detect::FacePoints& points, int64_t side);
 
 }  // namespace shoal::faces

@@ -118,7 +118,7 @@ void Cascade::learn() {
     early_ = checked_ = wrong_ = 0;
     return;
   }
-  // The older half goes, and lessons go on.
+  // The older half is dropped, and learning goes on.
   lessons_.erase(lessons_.begin(),
                  lessons_.begin() + static_cast<std::ptrdiff_t>((lessons_.size() + 1) / 2));
 }
@@ -159,7 +159,7 @@ Result<FaceAnswer> Cascade::checked(const FaceAnswer& face_answer, std::vector<E
   if (answer.person == face_answer.person) return answer;
   ++wrong_;
   ++figures_.wrong;
-  // So many wrong ones would be improbable at the wanted precision.
+  // This many wrong answers would be improbable at the wanted precision.
   const double as_many =
       1 - exits::chance_of_at_most(wrong_ - 1, checked_, 1 - options_.wanted.precision);
   if (as_many < options_.wanted.risk) thresholds_.clear();

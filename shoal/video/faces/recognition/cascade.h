@@ -4,15 +4,15 @@
 //               if a recent person is within T[i] of f[i]: the answer
 //   else the oracle's answer, which is remembered at all exits
 //
-// Thresholds T are given, or learned from the stream: in a lesson a face goes through all exits and
-// the oracle, and shows at each exit how far away the nearest recent person is and whether it is
-// the oracle's answer; and how far away the nearest other person is, the answer there if the
-// face were new. After enough lessons T[i] is the largest for which they say, at some risk, that
-// the wanted share of the answers within it is the oracle's (shrink/exits/thresholds/thresholds.h),
-// of known and of new faces together; an exit without such a distance stays off. Early
-// answers are checked now and then, and too many wrong ones begin the lessons anew.
+// Thresholds T are given, or learned from samples in which a face goes through all exits and the
+// oracle. A sample gives each exit's distance to the nearest recent person, whether that is the
+// oracle's answer, and the distance to the nearest other person, the answer if the face were new.
+// T[i] is the largest threshold for which enough samples show, at some risk, the wanted share of
+// agreement with the oracle (shrink/exits/thresholds/thresholds.h), over known and new faces
+// together; an exit without one stays off. Some early answers are checked, and too many wrong ones
+// restart learning.
 //
-// Whatever the exits are worth, all costs together stay within `slack` of those of the oracle alone
+// Total costs stay within `slack` of those of the oracle alone
 // (shrink/exits/thresholds/thresholds.h): a face that may not cost the exits and the oracle goes to
 // the oracle at once.
 #pragma once
@@ -64,29 +64,29 @@ struct CascadeFigures {
   int64_t cost = 0, alone = 0;       // of all faces, and what the oracle alone would have cost
   size_t lessons = 0, checked = 0, wrong = 0;  // wrong: early answers that a check contradicted
 
-  // How much less it cost than the oracle alone.
+  // The cost of the oracle alone over the actual cost.
   double speedup() const {
     return cost > 0 ? static_cast<double>(alone) / static_cast<double>(cost) : 1;
   }
 };
 
-// A face's embedding at an exit; exits are asked in order. And what the oracle says of it.
+// A face's embedding at an exit, asked for in order; and the oracle's answer.
 using ExitFunction = std::function<Result<Embedding>(size_t exit)>;
 using OracleFunction = std::function<Result<std::optional<std::string>>()>;
 
-// How far the nearest recent person was at each exit, whether that was right, and how far the
-// nearest one is that was wrong.
+// A learning sample: at each exit, the distance of the nearest recent person, whether that was
+// right, and the distance of the nearest wrong one.
 struct Lesson {
   std::vector<double> distances = {};  // by exit
   std::vector<bool> right = {};
   std::vector<double> others = {};
 };
-// Pure: the largest distance for each exit with the wanted precision; negative where there is none.
+// Pure: the largest distance for each exit with the wanted precision; negative if there is none.
 // Fails as exits::thresholds_for_precision() does.
 Result<std::vector<double>> thresholds_from(const std::vector<Lesson>& lessons,
                                             const exits::WantedPrecision& wanted);
-// What a face costs on the average with these thresholds, as the lessons say. REQUIRES: a cost for
-// every exit.
+// The expected cost of a face with these thresholds, by the samples. REQUIRES: a cost for every
+// exit.
 double expected_cost(const std::vector<Lesson>& lessons, const std::vector<double>& thresholds,
                      const CascadeCosts& costs);
 

@@ -1,7 +1,7 @@
 // Face database: the enrolled people, each as the mean of their embeddings.
 //
-// It is bounded, and says so where it is full: an enrolled person stays until forget().
-// In a file it is a JSON object, for its owner's eyes only:
+// Bounded: an enrolled person stays until forget(), and a full database refuses new ones. In a file
+// it is a JSON object, readable by its owner only:
 //
 //   {"format": "shoal-faces-1", "model": "<16 hexadecimal digits>", "dims": 128, "threshold": 1.4,
 //    "people": [{"name": "Ada", "faces": 3, "sum": [...]}]}
@@ -25,7 +25,7 @@
 
 namespace shoal::faces {
 
-// Somebody who was enrolled.
+// An enrolled person.
 struct Person {
   std::string name = {};
   size_t faces = 0;         // that were enrolled
@@ -45,11 +45,11 @@ class FaceDatabase {
   // Nobody, with embeddings of the network of this number.
   explicit FaceDatabase(uint64_t model = 0, size_t most = kMost) : model_(model), most_(most) {}
 
-  // One more face of a person, who may be new. kInvalidArgument for a name that is empty, too long
-  // or has control characters, and for an embedding of another size or without a direction;
-  // kExhausted where the database is full.
+  // Adds a face of a new or known person. kInvalidArgument for a name that is empty, too long or
+  // has control characters, and for an embedding of another size or without a direction; kExhausted
+  // if the database is full.
   Status enrol(const std::string& name, std::span<const float> face);
-  // Whether there was such a person.
+  // Returns whether there was such a person.
   bool forget(const std::string& name);
   // The nearest person within the threshold.
   std::optional<Match> who(std::span<const float> face) const;
@@ -77,11 +77,11 @@ class FaceDatabase {
   std::vector<Person> people_;
 };
 
-// The text of a file, and back: hostile text is kCorrupt, or a database that could be.
+// The text of a file, and back. Untrusted text is kCorrupt, or a possible database.
 std::string to_text(const FaceDatabase& database);
 Result<FaceDatabase> parse_database(std::string_view text);
 
-// The file: all of it new, or as it was. kNotFound where there is none.
+// Replaces and reads a file atomically. kNotFound if there is none.
 Status save(const FaceDatabase& database, const std::filesystem::path& file);
 Result<FaceDatabase> load_database(const std::filesystem::path& file);
 

@@ -21,7 +21,6 @@ std::vector<ValueId> places_for(const Graph& network, size_t wanted) {
   return {};
 }
 
-// The features at a place, as one row.
 Result<ValueId> add_exit(Graph& graph, ValueId at) {
   const Shape shape = graph[at].type.shape;
   if (shape.rank() == 4) {

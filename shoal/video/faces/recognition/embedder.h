@@ -1,10 +1,10 @@
 // Embedder: a network that turns an aligned face into an embedding, and into earlier, cheaper ones
 // on the way.
 //
-// An exit of a network that has none is the features there, as means over a grid of about 4 x 4
+// An exit of a network without exits is its features there, averaged over a grid of about 4 x 4
 // squares: faces are aligned, so that a square shows the same part of each. Nothing is trained.
-// Such an embedding tells near duplicates, as successive frames of a video are, from others; how
-// far it can be trusted is for the cascade to find out (cascade.h).
+// Such embeddings tell near duplicates, as in successive frames, from others; the cascade finds out
+// how far to trust them (cascade.h).
 #pragma once
 
 #include <cstddef>
@@ -53,8 +53,8 @@ class FacePass {
 // Any threads may call its const functions at once.
 class Embedder {
  public:
-  // kInvalidArgument for a network that does not take one square image and give one vector.
-  // REQUIRES: `device` outlives the embedder.
+  // kInvalidArgument unless the network takes one square image and gives one vector. REQUIRES:
+  // `device` outlives the embedder.
   static Result<Embedder> open(const Model& model, Device& device,
                                const EmbedderOptions& options = {});
 

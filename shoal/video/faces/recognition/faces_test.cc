@@ -94,7 +94,7 @@ FaceDatabase random_database(std::mt19937& rng) {
   const size_t dims = rng() % 8 == 0 ? 100 : 1 + rng() % 8;
   for (size_t i = rng() % 6; i-- > 0;) {
     const std::string name = "p\xC3\xA9rson \"" + std::to_string(rng() % 8) + "\"";
-    (void)database.enrol(name, random_face(rng, dims));  // refused where two faces cancel out
+    (void)database.enrol(name, random_face(rng, dims));  // refused if two faces cancel out
   }
   EXPECT_TRUE(database.set_threshold(double(rng() % 400) / 100).ok());
   return database;

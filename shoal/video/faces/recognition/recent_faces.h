@@ -4,8 +4,7 @@
 //   mean[i][person] = f[i]                                     of a person that is new there
 //                     (1 - alpha) mean[i][person] + alpha f[i]  else
 //
-// for the exits i that were computed. The database is bounded: the person seen longest ago is
-// dropped.
+// for the computed exits i. Bounded: the person seen longest ago is dropped.
 #pragma once
 
 #include <cstddef>
@@ -52,13 +51,12 @@ class RecentFaces {
   // Nobody is known.
   explicit RecentFaces(const RecentOptions& options = {}) : options_(options) {}
 
-  // The person that a face is: of those within `threshold`, but for `except`, the nearest, or the
-  // first.
+  // The person of a face: the nearest, or the first, within `threshold`, except `except`.
   std::optional<Match> match(size_t exit, std::span<const float> face, double threshold,
                              const std::string& except = {}) const;
 
-  // A person was seen, with the embeddings of the first exits. Embeddings of another size
-  // than before replace what was there.
+  // Records that a person was seen, with the embeddings of the first exits. Embeddings of another
+  // size replace the old.
   void update(const std::string& person, std::span<const Embedding> faces);
 
   // Forgets a person; whether there was one.
@@ -66,7 +64,7 @@ class RecentFaces {
 
   // How many people there are.
   size_t size() const { return people_.size(); }
-  // A person's mean; null where there is none. Valid until the next change.
+  // A person's mean; null if there is none. Valid until the next change.
   const Embedding* mean(const std::string& person, size_t exit) const;
 
  private:

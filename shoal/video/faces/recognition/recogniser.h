@@ -1,5 +1,5 @@
-// Recogniser: who is in an image. A detector finds faces, which are aligned, embedded and looked up
-// among the people who were enrolled; exits of the embedding answer early (cascade.h).
+// Recogniser: identifies the faces in an image. A detector finds them; they are aligned, embedded
+// and looked up among the enrolled people; early exits may answer (cascade.h).
 //
 //   SHOAL_ASSIGN(faces::Embedder embedder, faces::Embedder::open(model, *device));
 //   SHOAL_ASSIGN(const faces::FaceDatabase database, faces::load_database("family.faces"));
@@ -28,8 +28,8 @@ struct FoundFace {
   Tensor image;  // aligned: u8 [side, side, 3]
 };
 
-// The faces in an image, the surest first. Without a detector the image is one face that is aligned
-// already. Fails as the detector does.
+// The faces in an image, the surest first. Without a detector the image is one aligned face. Fails
+// as the detector does.
 Result<std::vector<FoundFace>> find_faces(detect::Detector* detector, const Tensor& image,
                                           int64_t side, float least_score = 0.6F);
 

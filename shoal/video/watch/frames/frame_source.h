@@ -31,10 +31,9 @@ struct Frame {
 class FrameSource {
  public:
   virtual ~FrameSource() = default;
-  // The next frame, or nothing at the end. After a failure, the frame after it can be asked for.
+  // The next frame, or nullopt at the end. After a failure, the frame after it can be asked for.
   virtual Result<std::optional<Frame>> next() = 0;
-  // Whether next() would return at once; waits at most this long for it. One that never waits
-  // need not say it.
+  // Whether next() would return at once; waits at most this long for it.
   virtual bool ready(std::chrono::milliseconds) { return true; }
   // How many there are, if that is known.
   virtual std::optional<size_t> size() const { return {}; }

@@ -21,8 +21,8 @@ namespace shoal::watch {
 struct KeyFrameDetector {
   detect::Detector detector;
   std::shared_ptr<const keyframe::Pipeline> pipeline;  // for its counts
-  // Takes the motion of a frame before it is looked at, where the codec has it; then flow need not
-  // be estimated. Every frame of the stream, or none, is shown to it.
+  // Passes the codec's motion of a frame before it is looked at, so that flow need not be
+  // estimated. REQUIRES: called with every frame of the stream, or none.
   std::function<void(const Frame&)> see;
 };
 

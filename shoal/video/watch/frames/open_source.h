@@ -13,9 +13,9 @@
 
 namespace shoal::watch {
 
-// An image, the images of a folder by name, the synthetic scene ("zoo:scene"), or else a video: a
-// file, a camera (/dev/video0), a URL (rtsp://, http://). kNotFound where there is none, and as
-// open_video() fails.
+// An image, the images of a folder by name, the synthetic scene ("zoo:scene"), or a video: a file,
+// a camera (/dev/video0), a URL (rtsp://, http://). kNotFound if there is none; fails as
+// open_video().
 Result<std::unique_ptr<FrameSource>> open_source(const std::string& source,
                                                  const VideoOptions& video = {});
 

@@ -20,7 +20,6 @@ constexpr double kFastest = 4;  // pixels a frame
 constexpr std::array<int, 3> kRed = {220, 40, 40};
 constexpr size_t kNoise = size_t{1} << 16;  // samples beyond a row
 
-// Left edges of the squares.
 std::array<double, kLanes> places(const SceneOptions& options, size_t frame) {
   const RandomStream random(options.seed, 1);
   const auto share = [&](uint64_t i) { return static_cast<double>(random.below(1000, i)) / 1000; };

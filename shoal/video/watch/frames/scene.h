@@ -1,8 +1,8 @@
-// Scene: a synthetic fixed camera, with ground truth, and a detector for it, that need no file.
+// Scene: a synthetic fixed camera with ground truth, and a detector for it, without files.
 //
-// Before a grey wall, red squares stand in lanes one above the other. In each episode one of them
-// moves to another place at a constant speed, and then nothing moves until the next. The sensor is
-// noisy, and the light changes slowly. Everything is a function of the seed and of the frame.
+// Before a grey wall, red squares stand in lanes. In each episode one of them moves at a constant
+// speed, and then nothing moves until the next. The sensor is noisy, and the light changes slowly.
+// A function of the seed and the frame.
 #pragma once
 
 #include <cstddef>
@@ -55,8 +55,8 @@ class SceneSource : public FrameSource {
   size_t next_ = 0;
 };
 
-// A network made by hand that finds the squares: the centroid of what is red, in windows around the
-// cells of a grid of stride 8. Its head is that of yolov8.
+// A handmade network that finds the squares: the centroid of red in windows around the cells of a
+// grid of stride 8. Its head is that of yolov8.
 Result<Model> scene_detector();
 
 }  // namespace shoal::watch

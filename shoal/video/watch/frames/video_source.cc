@@ -49,7 +49,6 @@ keyframe::Flow motion_of(const VideoHeader& header, std::span<const uint8_t> byt
   return flow;
 }
 
-// A decoder and the bytes that it writes.
 class Decoder {
  public:
   Decoder(Process process, milliseconds timeout, const std::atomic<bool>& stop)
@@ -137,7 +136,7 @@ class VideoSource : public FrameSource {
   }
   bool over() const { return ended_ || (options_.cancel != nullptr && *options_.cancel); }
 
-  // The thread: connects until it need not any more.
+  // The thread's function.
   void read_all() {
     milliseconds pause = options_.first_pause;
     for (;;) {
@@ -167,7 +166,6 @@ class VideoSource : public FrameSource {
     }
   }
 
-  // One decoder, to its end.
   Status read_once() {
     std::vector<std::string> call = {options_.decoder.string(), source_};
     if (options_.motion) call.push_back("--motion");

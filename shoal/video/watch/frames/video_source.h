@@ -1,9 +1,9 @@
 // Video source: frames of a file, a camera or a URL, decoded by a process of its own.
 //
-// The decoder (shoal-decode, apps/decode) writes frames to a pipe, and a thread reads them. Of a
-// file no frame is lost: the decoder waits until there is room. Of a live stream the newest frame
-// is kept, and older ones that were not read are dropped. A decoder that dies, stalls or writes
-// what is no frame is ended: a file ends with that failure, a live stream is connected to again.
+// The decoder (shoal-decode, apps/decode) writes frames to a pipe, and a thread reads them. For a
+// file the decoder waits, and no frame is lost; for a live stream only the newest frame is kept. A
+// decoder that dies, stalls or writes garbage is ended: a file ends with that failure, a live
+// stream is reconnected.
 #pragma once
 
 #include <atomic>
@@ -31,9 +31,9 @@ struct VideoOptions {
 // Where find_program() finds shoal-decode.
 std::filesystem::path find_decoder();
 
-// A video. What is wrong with it, next() says. kUnsupported without a decoder. A live stream that
+// Opens a video; next() reports its failures. kUnsupported without a decoder. A live stream that
 // never had a frame ends with its failure; one that had goes on, with a failure from next() for
-// each time it was lost.
+// each loss.
 Result<std::unique_ptr<FrameSource>> open_video(const std::string& source,
                                                 const VideoOptions& options = {});
 

@@ -1,12 +1,11 @@
-// What the process that decodes a video writes to its parent (apps/decode): messages of a header of
-// 40 bytes, little-endian, and a payload.
+// The output of the process that decodes a video (apps/decode): messages of a 40-byte header,
+// little-endian, and a payload.
 //
 //   0 magic  4 kind  8 width  12 height  16 flags  20 bytes of the payload  24 time  32 count
 //
-// The stream begins with kOpened; then come frames, each after its motion where the decoder was
-// asked for that and knows it; it ends with kEnd or kFailed. Output that stops before is a decoder
-// that was killed. The parent takes the decoder for hostile: it may have been taken over by the
-// file that it reads.
+// The stream begins with kOpened; then come frames, each after its motion if requested and known;
+// it ends with kEnd or kFailed. Otherwise the decoder was killed. The decoder is untrusted: the
+// file that it reads may have taken it over.
 //
 // A process that encodes a video (shoal-encode) reads the same from its parent: frames, and kEnd.
 // It answers kEnd, when all of the video is in its file, or kFailed.
@@ -62,8 +61,8 @@ using VideoHeaderBytes = std::array<uint8_t, kVideoHeaderBytes>;
 
 // The header as bytes.
 VideoHeaderBytes encode(const VideoHeader& header);
-// kCorrupt for what no decoder of ours writes: after this, `bytes` is right for the kind and small
-// enough to be allocated.
+// kCorrupt for what no decoder of ours writes. On success `bytes` is right for the kind and small
+// enough to allocate.
 Result<VideoHeader> decode_header(const VideoHeaderBytes& bytes);
 
 }  // namespace shoal::watch

@@ -73,7 +73,6 @@ class VideoWriter : public FrameWriter {
     return why.ok() ? sent.at(target_) : why;
   }
 
-  // What the encoder says at its end.
   Status result() {
     VideoHeaderBytes bytes{};
     SHOAL_TRY(read(bytes));
@@ -151,7 +150,6 @@ ClipRecorder::ClipRecorder(std::filesystem::path folder, std::string name,
       options_(options),
       open_(std::move(open)) {}
 
-// What is too old, or too much.
 void ClipRecorder::forget(int64_t now_us) {
   const int64_t oldest = now_us - in_us(options_.before);
   while (!kept_.empty() && (kept_.front().time_us < oldest || bytes_ > options_.most_bytes)) {

@@ -1,7 +1,7 @@
-// Clips: the frames around events, each event's in a video of its own, or in one where events
-// follow each other closely. A frame is in one clip at most.
+// Clips: videos of the frames around events; close events share one. A frame is in one clip at
+// most.
 //
-// The frames of the last seconds are kept in memory, as many as a limit in bytes allows.
+// The last seconds are kept in memory, up to a limit in bytes.
 #pragma once
 
 #include <chrono>
@@ -23,16 +23,16 @@ namespace shoal::watch {
 
 // Frame writer: frames as a video, by a process of its own, or as pictures in a folder.
 //
-// The encoder (shoal-encode, apps/decode) reads frames from a pipe and writes the file: FFmpeg's
-// libraries, whose Debian build is under the GPL, stay out of this one. A slow encoder lets
-// who writes wait, and one that dies or stalls is a failure.
+// The encoder (shoal-encode, apps/decode) reads frames from a pipe: FFmpeg's libraries, whose
+// Debian build is under the GPL, stay out of this process. A slow encoder blocks writers, and one
+// that dies or stalls is a failure.
 
 // One thread at a time.
 class FrameWriter {
  public:
   virtual ~FrameWriter() = default;  // what was not finished may not be readable
-  // Appends an image, u8 [h, w, 3]; one of another size than the first is resized. Times that do
-  // not grow are moved on. Fails as the disk and the encoder do; nothing can be written after that.
+  // Appends an image, u8 [h, w, 3]; resized to the first one's size. Times are made to grow. Fails
+  // as the disk and the encoder do; nothing can be written after that.
   virtual Status write(const Tensor& image, int64_t time_us) = 0;
   // All of it is in its place.
   virtual Status finish() = 0;
@@ -46,7 +46,7 @@ struct WriterOptions {
   bool even = false;
 };
 
-// Whether a name is that of a video: .mp4, .mkv, .mov. Other formats have one rate of frames.
+// Whether the extension is .mp4, .mkv or .mov.
 bool is_video_file(const std::filesystem::path& path);
 
 // A video, or for another name a folder, which is made, of JPEG files 000000.jpg and so on.
@@ -54,8 +54,8 @@ bool is_video_file(const std::filesystem::path& path);
 Result<std::unique_ptr<FrameWriter>> open_writer(const std::filesystem::path& target,
                                                  const WriterOptions& options = {});
 
-// When a frame is to be shown, from the beginning: as it says, or ten frames a second where its
-// source knows no time.
+// The time to show a frame, from the beginning: its own, or ten frames a second if its source has
+// none.
 int64_t shown_at_us(const FrameAnswer& answer);
 
 // How much around an event. A value.

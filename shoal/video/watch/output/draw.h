@@ -23,12 +23,12 @@ using Colour = std::array<uint8_t, 3>;
 // A colour for a number, such as an identity: bright, and another than that of numbers near it.
 Colour colour_of(int64_t number);
 
-// A straight line, two pixels wide. What is outside of the image is left out, here and below.
-// REQUIRES, here and below: u8 [h, w, 3], which no other thread reads meanwhile.
+// A line two pixels wide, clipped to the image, as all drawing here. REQUIRES, here and below: u8
+// [h, w, 3], not read by another thread meanwhile.
 void draw_line(Tensor& image, const detect::Point& from, const detect::Point& to,
                const Colour& colour);
 
-// The edges of a box, two pixels wide. Of a box that is no box, nothing.
+// The edges of a box, two pixels wide; nothing for an empty box.
 void draw_box(Tensor& image, const detect::Box& box, const Colour& colour);
 
 // Letters of 5 x 7 points in cells of 6 x 9, each point `scale` pixels wide, on a ground of the

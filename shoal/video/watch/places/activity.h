@@ -1,8 +1,8 @@
-// Activity: what objects do, from the answers about successive frames. They appear and vanish,
-// enter zones and leave them after a while, and cross lines.
+// Activity: what objects do in successive frames: appear, vanish, enter and leave zones, cross
+// lines.
 //
-// An object is where its foot is. It has vanished once it was missing in a number of frames;
-// until then it is where it was last.
+// An object is where its foot is. It has vanished after a number of frames without it; until then
+// it is where it was last.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,12 @@
 
 namespace shoal::watch {
 
-// Places in an image: zones, which are polygons, and lines; what is in a zone, and what goes across
-// a line.
+// Places in an image: zones (polygons) and lines.
 //
 // With side(A, B; P) = the sign of (B - A) x (P - A), where 0 counts as +, a path from P to Q
 // crosses the line from A to B if P and Q are on different sides of the line, and A and B on
-// different sides of the path. It goes forwards from - to +: with y pointing down, from the left to
-// the right as seen from A towards B.
+// different sides of the path. Forwards is from - to +: from the left to the right as seen from A
+// towards B, with y pointing down.
 
 // A polygon; the last corner is joined to the first.
 struct Zone {
@@ -46,13 +45,11 @@ detect::Point foot(const detect::Box& box);
 // Whether a point is in a zone: a ray from it crosses an odd number of edges. Pure.
 bool contains(const Zone& zone, const detect::Point& point);
 
-// What a path from p to q does to a line: 1 if it crosses it forwards, -1 backwards, 0 if not.
-// Pure.
+// The crossing of a line by a path from p to q: 1 forwards, -1 backwards, 0 none. Pure.
 int crossing(const Line& line, const detect::Point& p, const detect::Point& q);
 
-// "NAME=x,y,x,y,x,y" and "NAME=x,y,x,y". kInvalidArgument for what is none: too few numbers, or
-// some that are negative, infinite or missing; a name that is empty or has other characters than
-// letters, digits, - and _.
+// "NAME=x,y,x,y,x,y" and "NAME=x,y,x,y". kInvalidArgument for too few numbers, or negative,
+// infinite or missing ones; for an empty name, or characters other than letters, digits, - and _.
 Result<Zone> parse_zone(std::string_view text);
 Result<Line> parse_line(std::string_view text);
 

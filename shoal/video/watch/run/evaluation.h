@@ -1,5 +1,4 @@
-// How good watching is: tracks against ground truth, and the gate against a detector that looks at
-// every frame.
+// Evaluates watching: tracks against ground truth, and the gate against a detector on every frame.
 #pragma once
 
 #include <atomic>
@@ -26,12 +25,12 @@ struct EvaluationOptions {
   std::function<void(size_t done)> progress = {};  // after each frame
   const std::atomic<bool>* cancel = nullptr;       // set to end early: the result is that so far
 
-  // How many frames of a source that is, if the source knows; else 0, unless there is a limit.
+  // The number of frames of a source, if known or limited; else 0.
   size_t frames_of(const FrameSource& source) const;
 };
 
-// Which objects are in the frames of a source: of the synthetic scene ("zoo:scene") what it shows,
-// of others what a file in the format of MOT says. Fails as track::read_identities() does.
+// The true objects of a source: of the synthetic scene ("zoo:scene") its own, of others those of a
+// file in MOT's format. Fails as track::read_identities() does.
 Result<track::Identities> truth_of(const std::string& source, const std::filesystem::path& file);
 
 // Both ways of association, on the same detections.

@@ -1,18 +1,15 @@
 // Gate: whether a frame is worth a look of the detector.
 //
-// The image is seen as means of brightness over squares. A square has changed if its mean differs
-// by more than a threshold from that in the last frame that was looked at, not in the frame before:
-// what changes slowly adds up until it is looked at. Light that changes everywhere alike is taken
-// out first, as the median of all differences.
+// The image is reduced to mean brightness per square. A square has changed if its mean differs by
+// more than a threshold from that in the last frame looked at, so that slow changes add up. Global
+// changes of light, the median of all differences, are removed first.
 //
-// How much may change is learned from the stream. Each look shows how far what was expected without
-// it, where the tracker moved the boxes to, agrees with what the detector finds. What is different
-// is taken to have come gradually in the frames that were skipped before although something had
-// changed; all other frames are taken to be right. That estimates the agreement of all answers with
-// those of a detector that looks at every frame. While it is above the one that is wanted, more
-// squares may change, and below it fewer. Old frames are forgotten gradually, so that a stream that
-// changes is learned anew. Where nothing changes, the time to the next look doubles with each that
-// shows what was expected.
+// The allowed change is learned from the stream. Each look shows how far the tracker's expectation
+// agrees with the detector. Differences are taken to have come gradually in the skipped frames with
+// changes; all other frames are taken to be right. That estimates the agreement with a detector on
+// every frame. While it is above the wanted one, more squares may change, and below it fewer. Old
+// frames fade. If nothing changes, the time to the next look doubles with each look that shows what
+// was expected.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +24,8 @@
 
 namespace shoal::watch {
 
-// How far two answers about a frame agree: boxes of one class that overlap by half or more, paired
-// one to one, are the same.
+// The agreement of two answers about a frame: boxes of one class that overlap by half or more,
+// paired one to one, are the same.
 //
 //   F1 = 2 same / (2 same + different)
 
@@ -36,7 +33,7 @@ namespace shoal::watch {
 struct Agreement {
   double same = 0, different = 0;  // different: boxes of either answer that have no partner
 
-  // 1 where there is no box.
+  // 1 without boxes.
   double f1() const { return same + different > 0 ? 2 * same / (2 * same + different) : 1; }
 
   // Of more frames.

@@ -1,5 +1,5 @@
-// Looks: what looks at the frames of streams: a detector for all of them, or one for each where
-// what was computed for a frame is used for the next ones.
+// Looks: the detectors for streams: one for all, or one each if computations are reused between
+// frames.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class Looks {
   std::vector<Stream> streams(std::span<const std::unique_ptr<FrameSource>> sources);
   const detect::Head& head() const { return detectors_.front().head(); }
 
-  // Of the multiply-accumulates of a look at a stream, those that were computed.
+  // The computed share of a stream's multiply-accumulates.
   double computed_share(size_t stream) const;
   // The mean of all looks, by what each stream saw.
   double computed_share(std::span<const WatchResult> each) const;

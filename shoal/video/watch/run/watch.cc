@@ -21,7 +21,6 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// What is watched of one stream.
 struct Watched {
   Watcher watcher;
   WatchResult result = {};
@@ -41,7 +40,7 @@ std::optional<size_t> first_in_turn(const std::vector<Watched>& all, size_t firs
 }
 
 // Whose turn it is: the next that has a frame, or the one that is left, which may take its time.
-// Nothing if all have ended or it is over.
+// nullopt if all have ended or it is over.
 std::optional<size_t> next_turn(std::span<const Stream> streams, const std::vector<Watched>& all,
                                 size_t first, const std::atomic<bool>* cancel) {
   using std::chrono::milliseconds;
@@ -81,7 +80,6 @@ StreamResults results_of(std::vector<Watched>& all, double seconds) {
   return results;
 }
 
-// Streams, and what is watched of them.
 class Watching {
  public:
   Watching(std::span<const Stream> streams, const WatchOptions& options,
@@ -131,7 +129,6 @@ class Watching {
     return failed != ends.end() ? *failed : Status();
   }
 
-  // The whole of a stream.
   Status watch_one(size_t stream) {
     Status end;
     try {
@@ -152,7 +149,6 @@ class Watching {
     if (callbacks_.on_note) callbacks_.on_note(std::string(why.message()));
   }
 
-  // The next frame of a stream.
   Status step(size_t stream) {
     Watched& watched = all_[stream];
     auto frame = streams_[stream].source->next();

@@ -1,14 +1,13 @@
-// Watches a stream: finds objects in its frames, follows them, and looks only where it is worth it.
+// Watches a stream: detects objects, tracks them, and looks only at frames that are worth it.
 //
 //   SHOAL_ASSIGN(detect::Detector detector, detect::Detector::open(model, *device));
 //   SHOAL_ASSIGN(const auto source, watch::open_source("frames"));
 //   SHOAL_ASSIGN(const watch::WatchResult result,
 //                watch::watch(detector, *source, {.gate = true, .track = true}, {}));
 //
-// Several streams share a detector: of those that have a frame, each has its turn. What comes
-// meanwhile replaces what waits, so that nothing grows where a device is too slow for all of them.
-// Where detectors are on several machines, streams are watched at once, each on a thread of its
-// own.
+// Several streams share a detector in turns. A new frame replaces a waiting one, so that nothing
+// grows if a device is too slow. With detectors on several machines, streams are watched at once,
+// each on its own thread.
 #pragma once
 
 #include <atomic>
@@ -36,8 +35,8 @@ struct WatchOptions {
   bool track = false;    // objects have identities; boxes are those of their filters
   size_t frames = 0;     // only the first n; 0: all
   bool at_once = false;  // streams not in turn, but each on a thread of its own
-  // How long the detector of a stream may fail because machines are lost, slow or have no room
-  // (kUnavailable, kDeadline, kExhausted) until watching fails. Frames of that time are left out.
+  // How long a stream's detector may fail because machines are lost, slow or full (kUnavailable,
+  // kDeadline, kExhausted) before watching fails. Frames of that time are left out.
   std::chrono::milliseconds detector_timeout{0};
   detect::Suppression suppression = {};
   GateOptions gate_options = {};
@@ -98,14 +97,13 @@ struct StreamResults {
   std::vector<WatchResult> each;
 };
 
-// See the head of this file. A frame that cannot be read is noted and left out, and a stream that
-// ends does not end the others. `options.frames` is of each. Fails as a detector does, and if no
-// frame of any stream could be read.
+// Unreadable frames are noted and left out, and a stream's end does not end the others.
+// `options.frames` is per stream. Fails as a detector does, and if no frame of any stream could be
+// read.
 Result<StreamResults> watch_all(std::span<const Stream> streams, const WatchOptions& options,
                                 const WatchCallbacks& callbacks);
 
-// The same of one. A frame that cannot be read is noted and left out. Fails as the
-// detector does, and if no frame could be read.
+// The same for one stream.
 Result<WatchResult> watch(detect::Detector& detector, FrameSource& source,
                           const WatchOptions& options, const WatchCallbacks& callbacks);
 
