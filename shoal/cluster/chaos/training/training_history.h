@@ -47,7 +47,8 @@ class TrainingHistories {
   explicit TrainingHistories(Device& device);
 
   TrainingHistory live_through(uint64_t seed);
-  // The histories of `count` seeds, from `seed` on. `at` is told how many are done.
+  // Runs the histories of `count` seeds, from `seed` on. `at` is called with the number of finished
+  // ones.
   TrainingCampaign live_through(uint64_t seed, uint64_t count,
                                 const std::function<void(uint64_t done)>& at = nullptr);
 
