@@ -1,4 +1,4 @@
-// Hex: bytes as text of 0-9 and a-f. from_hex() takes nothing else, so that each value has one
+// Hex: bytes as text of 0-9 and a-f. from_hex() accepts nothing else, so that each value has one
 // text.
 #pragma once
 
