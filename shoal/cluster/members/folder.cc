@@ -69,8 +69,8 @@ Result<net::Authority> ClusterFolder::authority() const {
   return net::Authority::open(path_);
 }
 
-// The identity with another certificate, or a new identity where there was none, or where the
-// authority knows another key by this name.
+// The identity with another certificate, or a new identity if there was none, or if the authority
+// knows another key by this name.
 Result<net::Identity> ClusterFolder::certify_coordinator(const Result<net::Identity>& known,
                                                          net::Time now) const {
   constexpr net::Grant kGrant{.role = net::Role::kOwner};

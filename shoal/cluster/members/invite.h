@@ -1,6 +1,6 @@
 // OpenInvitation: lets one device join a cluster, as long as its token is valid.
 //
-// Notification over;  // notify it to stop waiting
+//   Notification over;  // notify it to stop waiting
 //   SHOAL_ASSIGN(const auto invitation,
 //                OpenInvitation::serve(folder, authority, "192.168.1.5:7071", log, over));
 //   SHOAL_ASSIGN(const net::Token token, invitation->invite({.role = net::Role::kWorker}));

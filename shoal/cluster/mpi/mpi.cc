@@ -40,7 +40,7 @@ Status work(Ranks& ranks, Device& device) {
                          device, *transport);
   auto listener = transport->listen("");
   if (listener.ok()) worker.serve(*std::move(listener));
-  ranks.barrier();  // the coordinator comes when it is done, and waits for those that failed, too
+  ranks.barrier();  // the coordinator comes when it is done, and waits for failed ranks, too
   return listener.status();
 }
 
@@ -301,7 +301,7 @@ class MpiStream final : public net::Stream {
   std::atomic<bool> closed_ = false;
 };
 
-// The launcher decides who takes part; rank 0 coordinates.
+// The launcher decides which machines take part; rank 0 coordinates.
 net::Role role_of(int rank) { return rank == 0 ? net::Role::kOwner : net::Role::kWorker; }
 
 class MpiTransport final : public net::Transport {

@@ -255,7 +255,7 @@ void SimTeam::begin(const cluster::Attempt& attempt) {
   const Time end =
       std::max(clock_.now() + in_time(plan->seconds), busy_until_ + in_time(plan->period_seconds));
   busy_until_ = end;
-  // Inputs for a worker that is gone, though nobody knows it yet, are lost.
+  // Inputs for a worker that is gone, but not yet noticed, are lost.
   const auto is_up = [&](int place) { return members_[static_cast<size_t>(place)].up; };
   if (!std::ranges::all_of(plan->uses, is_up)) return;
   under_way_[attempt.id] = plan;

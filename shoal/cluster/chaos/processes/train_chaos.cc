@@ -46,7 +46,7 @@ class Steps {
     const std::lock_guard lock(mutex_);
     return done_;
   }
-  // Whether there are so many in time.
+  // Whether this many steps are done in time.
   bool wait_for(int64_t steps, std::chrono::duration<double> longest) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, longest, [&] { return is_over_ || done_ >= steps; });
@@ -153,7 +153,7 @@ class TrainChaos {
         "no step was done for " + std::to_string(static_cast<int>(options_.hang_seconds)) + " s");
   }
 
-  // With as many steps, and nobody killed.
+  // Trains as many steps without kills.
   Status compare(const TrainingRun& disturbed) {
     coordinator_->revive_lost();
     Steps steps;

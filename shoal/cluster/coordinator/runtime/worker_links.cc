@@ -1,7 +1,7 @@
 // Life of the links. A worker is present or lost; lose() and revive() change that under the lock
-// and call the events there, so that all listeners see losses and returns in the order in which
-// they happened. A WorkerLink joins its threads when it ends, so the last reference must never be
-// dropped under the lock, which those threads take.
+// and call the events there, so that all listeners see losses and returns in order. A WorkerLink
+// joins its threads when it ends, so the last reference must never be dropped under the lock, which
+// those threads take.
 #include "shoal/cluster/coordinator/runtime/worker_links.h"
 
 #include <utility>

@@ -126,7 +126,7 @@ Status Handshake::say_hello() {
   return stream_->flush(kNoWait);
 }
 
-// Reads until so many bytes of the peer's are here, and none beyond: frames follow.
+// Reads until this many bytes of the peer are here, and none beyond: frames follow.
 Result<Handshake::Wait> Handshake::hear(size_t bytes) {
   while (heard_.size() < bytes) {
     const size_t before = heard_.size();
