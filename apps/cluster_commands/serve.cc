@@ -80,7 +80,7 @@ Status take_makers(const Settings& settings, ServerOptions& options) {
   return add_specials_maker(specials, options);
 }
 
-// A line for each decision, at once: who looks on sees them.
+// A line for each decision, flushed at once.
 Status open_log(const std::string& path, ChooserOptions& tasks) {
   if (path.empty()) return {};
   const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "ae"), [](std::FILE* opened) {

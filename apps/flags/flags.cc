@@ -50,7 +50,7 @@ Option* add_variable(Command& command, const Setting& setting) {
       setting.value);
 }
 
-// As CLI11's own range, whose message writes numbers with six digits, and the largest one in full.
+// Like CLI11's range, whose message prints numbers with six digits, and the largest one in full.
 Check number_between(double low, double high, const std::string& in_help) {
   const auto problem = [low, high](const std::string& text) -> std::string {
     double number = 0;

@@ -142,8 +142,8 @@ TEST(FailoverDeployment, FoldsInWhoComesBackWithoutPlanning) {
   }
 }
 
-// As long as it is expected back, nothing is made for fewer, and it gets what it had: the others
-// are not deployed to.
+// While it is expected back, no plan is made for fewer workers, and it gets back its plan: the
+// others are not deployed to.
 TEST(FailoverDeployment, RestoresWhoIsExpectedBack) {
   Cluster cluster(3);
   Served served(cluster.coordinator(), 1h);

@@ -62,7 +62,7 @@ Status ask(RemotePlan& remote, const Graph& graph) {
   return right ? Status() : Status(Code::kInternal, "a wrong answer");
 }
 
-// Counts what is written, and breaks all connections at once.
+// Counts written bytes, and breaks all connections at once.
 class Wires final : public net::Decorator {
  public:
   std::unique_ptr<net::Stream> wrap(std::unique_ptr<net::Stream> stream,
@@ -364,7 +364,7 @@ Status deploy_to_fake(const FakeWorker::Answer& answer, std::chrono::millisecond
   return (*coordinator)->deploy(graph, on_one(graph)).status();
 }
 
-// All weights of the graph, of each of which it has so much.
+// Reports all weights of the graph as missing, with `have` bytes of each.
 void miss(net::Channel& channel, uint64_t plan, const Graph& graph, uint64_t have) {
   message::Message reply;
   reply.mutable_missing()->set_plan(plan);

@@ -12,7 +12,7 @@ namespace shoal::net {
 
 class StreamFaultInjector::Registry {
  public:
-  // Each stream gets a seed of its own, in order of creation, so that a run can be repeated.
+  // Each stream gets its own seed, in order of creation, so that a run can be repeated.
   uint64_t add(FaultyStream* stream) {
     const std::lock_guard lock(mutex_);
     streams_.push_back(stream);

@@ -53,8 +53,8 @@ plan::Plan plan_on(int first, int second) {
   return plan;
 }
 
-// The worker that cannot be trusted. It has a thread, which reads and says what the input tells it
-// to, and leaves when the input has ended: nobody has to wait for it.
+// The untrusted worker. It has a thread, which reads and sends as the input says, and leaves when
+// the input has ended, so that no peer has to wait for it.
 class Rogue {
  public:
   Rogue(net::LoopbackNetwork& network, FuzzBytes& input)

@@ -67,8 +67,8 @@ TEST(TrainingHistories, KeepTheirPromisesInHundreds) {
   EXPECT_GT(campaign.damages, 40);
 }
 
-// B10: with an exact codec, what is learned does not depend on how many workers there are, or on
-// who of them was killed when.
+// B10: with an exact codec, the result depends neither on the number of workers nor on which of
+// them was killed when.
 TEST_F(Sessions, LearnTheSameBitsWhoeverIsKilled) {
   const uint64_t alone = trained(with(1));
   EXPECT_EQ(trained(with(3)), alone);
@@ -207,7 +207,8 @@ TEST_F(Sessions, StepLocallyAsATrainerDoes) {
   }
 }
 
-// They learn the same whoever kills the hub: the outer rule's memory is in the checkpoint.
+// They learn the same whether or not the hub is killed: the outer rule's memory is in the
+// checkpoint.
 TEST_F(Sessions, LearnInLocalSteps) {
   for (const CodecKind kind : {CodecKind::kF32, CodecKind::kOneBit}) {
     SimulatedTrainingOptions options = with(3, kind);

@@ -174,7 +174,7 @@ class End final : public net::Stream {
 
 }  // namespace
 
-// Where a machine listens, and who has connected.
+// A machine's listening address, and its connections.
 class Port {
  public:
   Port(int machine, std::string name, net::Role role)

@@ -1,5 +1,5 @@
-// The flags by which a worker or a coordinator is told that it is emulated. 'shoal emulate' and
-// 'shoal chaos' give them to workers on the command line and to the coordinator in the environment.
+// The flags that tell a worker or a coordinator that it is emulated. 'shoal emulate' and 'shoal
+// chaos' pass them to workers on the command line and to the coordinator in the environment.
 #pragma once
 
 #include "apps/flags/flags.h"

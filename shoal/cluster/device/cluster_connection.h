@@ -3,7 +3,7 @@
 //
 //   const ClusterFolder folder(default_cluster_folder());
 //   SHOAL_ASSIGN(auto connection, ClusterConnection::open(folder));
-// Workers that do not answer yet are used when they join: see FailoverDeployment.
+//   // Workers that do not answer yet are used when they join: see FailoverDeployment.
 //   SHOAL_ASSIGN(auto profile, connection->profile(graph));
 #pragma once
 
