@@ -1,5 +1,4 @@
-// The interface between main() and the subcommands: exit codes, and how a command hands its work
-// over.
+// The interface between main() and the subcommands: exit codes, and handing over a command's work.
 #pragma once
 
 #include <functional>

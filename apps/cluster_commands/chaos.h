@@ -1,5 +1,4 @@
-// shoal chaos: its settings, and the rows, JSON fields and sentences about runs under faults and
-// overload.
+// shoal chaos: its settings, and the rows, JSON fields and sentences about faults and overload.
 #pragma once
 
 #include <cstdint>

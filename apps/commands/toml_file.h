@@ -1,5 +1,4 @@
-// toml++ as this program uses it. Its files are written by hand, so that an unknown key is an
-// error.
+// toml++ as used here. Its files are written by hand, so that an unknown key is an error.
 #pragma once
 
 // toml++ 3.3 assumes that the name of a table begins like one before it checks that: it asserts so,

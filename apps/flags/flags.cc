@@ -1,5 +1,4 @@
-// Commands and flags by CLI11, behind the classes of flags.h. This is the only source that includes
-// it.
+// Commands and flags by CLI11, behind the classes of flags.h. Only this source includes CLI11.
 #include "apps/flags/flags.h"
 
 #include <CLI/CLI.hpp>

@@ -324,7 +324,7 @@ TEST_F(HostileMembers, CannotHaveGraphsMeasuredThatDoNotFit) {
   EXPECT_EQ(code_of(owner.ask(measure, made.SerializeAsString())), Code::kExhausted);
 }
 
-// Nobody reads the result, so the device is free again.
+// The result is not read, so the device is free again.
 TEST_F(HostileMembers, EndTheirMeasurementsWhenTheyLeave) {
   Hooked device;
   std::atomic<bool> begun = false, ended = false;

@@ -1,5 +1,4 @@
-// More requests than workers can answer, and workers that do not keep up: real workers in this
-// process.
+// More requests than workers can answer, and workers that do not keep up, in this process.
 #include <gtest/gtest.h>
 
 #include <atomic>

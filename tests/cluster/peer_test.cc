@@ -363,7 +363,7 @@ TEST(PeerConnection, SendsNothingToAWorkerOfAnotherName) {
   EXPECT_TRUE(ways.is_closed(*ways.accept()));
 }
 
-// What was sent was dropped there. Nobody else would notice before the deadline of the request.
+// The pieces were dropped there. This would be unnoticed until the deadline of the request.
 TEST(PeerConnection, IsCutOffFromAPeerThatDoesNotHaveThePlan) {
   Ways ways;
   const ChannelPtr theirs = ways.arrive();

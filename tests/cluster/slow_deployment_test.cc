@@ -403,7 +403,7 @@ TEST(FakeWorkers, ThatAcknowledgeNonsenseAreGivenUp) {
   EXPECT_EQ(status.code(), Code::kCorrupt) << status.message();
 }
 
-// Somebody else may have begun a larger weight under the same hash.
+// Another coordinator may have begun a larger weight under the same hash.
 TEST(FakeWorkers, ThatHaveMoreThanThereIsAreSentAllOfIt) {
   const Graph graph = layers(64);
   std::optional<uint64_t> offset;

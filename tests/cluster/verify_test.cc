@@ -258,8 +258,7 @@ TEST(Verified, OnlyTheLiarIsAccused) {
   EXPECT_GE(found, lies * 9 / 10) << lies;
 }
 
-// Workers that report falsely accuse, at most, the senders; reports that do not fit the plan are
-// ignored.
+// Workers that report falsely accuse only senders; reports that do not fit the plan are ignored.
 TEST(Verified, ReportsAreNotBelievedAgainstThePlan) {
   const auto device = make_reference_device();
   for (unsigned seed = 0; seed < 100; ++seed) {

@@ -13,8 +13,7 @@ namespace shoal {
 // the reference, cut at random. Made once.
 std::span<const std::unique_ptr<Device>> all_devices();
 
-// As `device`, but supports() tosses a coin for every node: the same seed, graph and node give the
-// same.
+// As `device`, but supports() is random for every node: the same for equal seed, graph and node.
 std::unique_ptr<Device> make_moody_device(std::unique_ptr<Device> device, uint64_t seed);
 
 }  // namespace shoal

@@ -14,8 +14,7 @@ using testing::Lost;
 using testing::lost;
 using testing::World;
 
-// The loss holds on other images, within the risk. Thresholds by counting on the same images do
-// not.
+// The loss holds on other images, within the risk. Thresholds counted on the same images do not.
 TEST(CalibrateForDrop, HoldsOnOtherImagesWhereCountingDoesNot) {
   constexpr int kSeeds = 30, kCounted = 6;
   constexpr double kPoints = 0.3;

@@ -207,8 +207,7 @@ TEST_F(Sessions, StepLocallyAsATrainerDoes) {
   }
 }
 
-// They learn the same whether or not the hub is killed: the outer rule's memory is in the
-// checkpoint.
+// They learn the same even if the hub is killed: the outer rule's memory is in the checkpoint.
 TEST_F(Sessions, LearnInLocalSteps) {
   for (const CodecKind kind : {CodecKind::kF32, CodecKind::kOneBit}) {
     SimulatedTrainingOptions options = with(3, kind);

@@ -36,8 +36,7 @@ class Connection {
   Status write(size_t way, std::span<const Bytes> pieces, Deadline deadline);
   bool has_input(size_t way) const { return is_due(ways_[way]); }
 
-  // The end that writes into `way` is closed: the other one learns of it as of anything that is
-  // sent.
+  // The end that writes into `way` is closed: the other one learns of it as of any message.
   void shut(size_t way);
   void break_off();  // both ends notice at once
 

@@ -76,15 +76,13 @@ struct BesideOne {
 Facts facts_of(const BesideOne& made);
 BesideOne beside_one(const Comparison& made, std::string model);
 
-// The best plan against one worker, its price, why the next ones are slower, and advice: a line
-// each.
+// The best plan against one worker, its price, why the next ones are slower, and advice, by line.
 std::string summary_text(const Comparison& made);
 
 // What `shoal plan --json` prints: summary.h.
 Json to_json(const Comparison& made, const std::string& model);
 
-// The stages of the best plan with the workers that take turns, and the work of each worker for one
-// request.
+// The stages of the best plan with their workers, and the work of each worker for one request.
 std::vector<Facts> stage_rows(const StreamComparison& made);
 std::vector<Facts> worker_rows(const StreamComparison& made);
 

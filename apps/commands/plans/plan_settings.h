@@ -47,8 +47,7 @@ struct PlanSettings {
   bool is_by_levels(const plan::ClusterProfile& cluster, const plan::PlanOptions& options) const;
 };
 
-// How values are split and sent; likewise with settings that need real workers; and how plans are
-// searched.
+// How values are split and sent; likewise with settings for real workers; how plans are searched.
 SettingList split_settings(PlanSettings& settings);
 SettingList network_settings(PlanSettings& settings);
 Setting search_setting(PlanSettings& settings);
@@ -63,8 +62,7 @@ std::string_view board_of(const PlanSettings& settings, std::string_view device)
 // "own", "mpi" or a board.
 bool is_network_name(std::string_view name);
 
-// kInvalidArgument if the workers of a cluster cannot survive as many losses as the settings ask
-// for.
+// kInvalidArgument if the workers of a cluster cannot survive the losses that the settings ask for.
 Status check_survival(const PlanSettings& settings, const plan::ClusterProfile& cluster);
 
 // The plans that the settings ask for. Fails as compare_plans().

@@ -1,5 +1,4 @@
-// shoal shrink and shoal tprune: their settings and recipes, and the rows and JSON fields of their
-// results.
+// shoal shrink and shoal tprune: their settings, recipes, and the rows and JSON fields of results.
 #pragma once
 
 #include <filesystem>
@@ -72,8 +71,7 @@ Result<std::string> to_recipe(ShrinkRecipe recipe, const shrink::ShrinkOptions& 
 
 namespace shoal::shrink {
 
-// For a run with these options. The object has the size of the written file; unknown values are
-// null.
+// For a run with these options. The object has the size of the file; unknown values are null.
 Json to_json(const ShrinkResult& result, const ShrinkOptions& options);
 std::vector<Facts> rows_of(const ShrinkResult& result, const ShrinkOptions& options);
 std::vector<std::string> lines_of(const ShrinkResult& result, const ShrinkOptions& options);

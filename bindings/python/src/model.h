@@ -15,8 +15,7 @@ std::string path_of(const pybind11::object& path);
 // Shapes by the names of inputs: a mapping, or None. Raises for invalid shapes.
 InputShapes to_shapes(const pybind11::object& given);
 
-// From a path, "zoo:NAME", an ONNX file in memory (bytes), or a Model. Raises if it cannot be
-// loaded.
+// From a path, "zoo:NAME", an ONNX file (bytes), or a Model. Raises if it cannot be loaded.
 Model model_of(const pybind11::object& source);
 
 }  // namespace shoal::python

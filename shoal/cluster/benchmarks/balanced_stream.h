@@ -41,7 +41,7 @@ class BalancedStream {
                                                        std::vector<plan::Stage> stages,
                                                        BalanceOptions options = {});
 
-  // As FailoverDeployment::run(). Any number of requests may be on their way at once.
+  // As FailoverDeployment::run(). Any number of requests may be in progress at once.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout);
 

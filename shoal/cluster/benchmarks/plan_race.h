@@ -43,8 +43,7 @@ struct Contender {
 // Not thread-safe.
 class PlanRace {
  public:
-  // Deploys both plans. REQUIRES: the coordinator outlives the race; all graphs take the same
-  // inputs.
+  // Deploys both plans. REQUIRES: the coordinator outlives the race; all graphs have equal inputs.
   static Result<std::unique_ptr<PlanRace>> deploy(Coordinator& coordinator, Contender first,
                                                   Contender second);
 

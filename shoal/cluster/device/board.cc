@@ -45,7 +45,7 @@ class Served {
   std::thread watcher_;
 };
 
-// Nobody falls silent in one process: a busy machine must not end a worker.
+// Workers in one process do not fall silent: a busy machine must not end one.
 net::ChannelOptions patient() {
   net::ChannelOptions options;
   options.beat = std::chrono::minutes(1);

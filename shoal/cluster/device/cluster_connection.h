@@ -101,8 +101,7 @@ class ClusterConnection : public ProfiledCluster {
   // The largest factor by which other programs now slow down the machine of a worker that answers:
   // see plan::slowdown(). 1 if speeds are given.
   double slowdown() const;
-  // Whether several of the present workers have addresses of one machine. False if speeds are
-  // given.
+  // Whether several present workers have addresses of one machine. False if speeds are given.
   bool shares_machine() const;
   // Forgets the stored profiles of this graph if a request took much longer, or shorter, than
   // predicted from them.

@@ -24,7 +24,7 @@ namespace shoal::cluster {
 // The figure that plans optimise.
 enum class Objective : uint8_t {
   kLatency,     // one answer soon
-  kThroughput,  // many answers a second, with many requests on their way
+  kThroughput,  // many answers a second, with many requests in progress
 };
 
 inline constexpr int kAnyWorker = -1;
@@ -41,8 +41,7 @@ struct ClusterOptions {
   // expected back: see FailoverOptions.
   std::chrono::milliseconds retry_interval{1'000};
   std::chrono::milliseconds grace{2'000};
-  // How often workers are asked for their load; zero: never. Plans follow a load that lasts: see
-  // LoadPolicy.
+  // How often to ask workers for their load; 0: never. Plans follow a lasting load: see LoadPolicy.
   std::chrono::milliseconds load_interval{0};
   LoadPolicyOptions load = {};
   // For kLatency and plans that survive losses: check one request of `verify` for lies, and leave

@@ -35,8 +35,7 @@ class PlanStore {
   std::filesystem::path file_;
 };
 
-// As plan::make_plans(), but returns only the best plan if the folder has it, and otherwise stores
-// it.
+// As plan::make_plans(), but returns only the best plan if it is stored, and otherwise stores it.
 Result<std::vector<plan::Prediction>> load_or_make_plans(const std::filesystem::path& folder,
                                                          const Graph& graph,
                                                          const plan::ClusterProfile& cluster,

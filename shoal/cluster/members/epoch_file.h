@@ -29,8 +29,7 @@ Status check_claim(const Epoch& latest, const Epoch& claimed);
 // Not thread-safe: the worker guards it.
 class EpochFile {
  public:
-  // Epoch 0 if there is no file. If it is damaged, the epoch before, or else 0: a device has to
-  // start.
+  // Epoch 0 without a file. If it is damaged, the epoch before, or else 0: a device has to start.
   static Result<EpochFile> open(const std::filesystem::path& path);
 
   const Epoch& latest() const { return latest_; }

@@ -197,8 +197,7 @@ Result<uint64_t> ClusterFolder::next_epoch(uint64_t beyond) const {
     return invalid("no coordinator of this cluster has counted to epoch " + std::to_string(beyond));
   }
   epoch = std::max(epoch, beyond);
-  // Written before it is used: two coordinators never get the same epoch, and a crash only skips
-  // one.
+  // Written before use: two coordinators never get the same epoch, and a crash only skips one.
   SHOAL_TRY(write_sealed(path_ / kEpochFile, std::to_string(++epoch) + "\n"));
   return epoch;
 }

@@ -37,8 +37,7 @@ class ClusterFolder {
  public:
   // Makes a cluster without workers. Fails if the folder has a cluster already.
   static Result<ClusterFolder> create(const std::filesystem::path& path, net::Time now);
-  // Opens nothing yet: the functions that need a file fail if it is missing. Coordinating needs no
-  // authority.
+  // Opens nothing yet: functions that need a file fail without it. Coordinating needs no authority.
   explicit ClusterFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }

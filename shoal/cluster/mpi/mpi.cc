@@ -96,8 +96,7 @@ struct MpiRoute {
 // own threads. Thread-safe.
 class MpiDispatcher {
  public:
-  // MPI has been initialised for any number of threads, and is finalised after the dispatcher is
-  // gone.
+  // MPI is initialised for any number of threads, and finalised after the dispatcher is gone.
   MpiDispatcher();
   ~MpiDispatcher();
 
@@ -215,8 +214,7 @@ void MpiDispatcher::send(const MpiRoute& route, std::span<const net::Bytes> piec
            MPI_COMM_WORLD);
 }
 
-// Polls eagerly shortly after a message, and rarely otherwise: MPI cannot wait without using the
-// processor.
+// Polls eagerly shortly after a message, and rarely otherwise: MPI can only wait by polling.
 void MpiDispatcher::receive_all() {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kEager{1};

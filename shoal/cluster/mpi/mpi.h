@@ -39,8 +39,7 @@ class Ranks {
   int rank() const;
   int size() const;
 
-  // The transport may end before its channels and listeners. REQUIRES: the ranks outlive all of
-  // them.
+  // The transport may end before its channels and listeners. REQUIRES: the ranks outlive all these.
   std::unique_ptr<net::Transport> transport(net::ChannelOptions options = {});
 
   void barrier();  // returns when all ranks have called it

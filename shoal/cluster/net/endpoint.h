@@ -1,5 +1,4 @@
-// Endpoints: addresses as Asio has them. Apart from address.h, because Asio takes seconds to
-// compile.
+// Endpoints: Asio's addresses. Apart from address.h, because Asio takes seconds to compile.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

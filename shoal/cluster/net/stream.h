@@ -22,8 +22,7 @@ class Stream {
   // Reads the bytes that have arrived, at least one. kUnavailable at the end.
   virtual Result<size_t> read(std::span<std::byte> into, Deadline deadline) = 0;
 
-  // Takes all of `pieces`, or at kDeadline nothing. May hold back the bytes of one call until
-  // flush().
+  // Takes all of `pieces`, or at kDeadline none. May hold back one call's bytes until flush().
   virtual Status write(std::span<const Bytes> pieces, Deadline deadline) = 0;
 
   // After kDeadline, the rest is sent before the next write, or at the next flush.

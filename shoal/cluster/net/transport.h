@@ -45,8 +45,8 @@ class Channel {
   // it.
   virtual Status send(const FrameView& frame, Deadline deadline) = 0;
 
-  // After kDeadline nothing is lost: the next call continues. Without `place` the payload is
-  // allocated.
+  // After kDeadline nothing is lost: the next call continues. Without `place`, allocates the
+  // payload.
   virtual Result<Frame> receive(Deadline deadline, const Place& place = {}) = 0;
 
   // From any thread. Senders and receivers return with kUnavailable.

@@ -1,5 +1,4 @@
-// WorkerProbe: asks a worker about itself, and measures it and the link to it, over a separate
-// connection.
+// WorkerProbe: asks a worker about itself, and measures it and its link, over its own connection.
 #pragma once
 
 #include <cstdint>

@@ -42,8 +42,7 @@ class PeerChannels {
   // noticed to be dead.
   ChannelPtr newest() const;
 
-  // No plan here needs the peer any more. The peer closes its own channels: its plans may still
-  // send.
+  // No plan here needs the peer any more. It closes its own channels: its plans may still send.
   void close_ours();
 
  private:

@@ -507,7 +507,7 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   const Status started =
       worker_plan->start({programs_, store_, peers_, options_.weight_bytes, [&] { signs.step(); },
                           [this] { close_unused_later(); }});
-  // Released meanwhile. Nobody waits for this, and another plan may have the number by now.
+  // Released meanwhile. This is not awaited, and another plan may have the number by now.
   if (worker_plans_.find(plan, channel) != worker_plan) return {};
   SHOAL_TRY(started);
   message::Message reply;

@@ -128,7 +128,7 @@ class Worker {
     std::shared_ptr<ByteBudget> budget;             // shared by all channels of one peer
     std::shared_ptr<TaskThread> reports = nullptr;  // sends errors; null: there were none
     std::stop_source leaving = {};                  // stopped when the channel ends
-    int errands = 0;                                // on their way
+    int errands = 0;                                // background tasks in progress
     uint64_t epoch = 0;                             // of a coordinator that is in charge alone
     std::set<uint64_t> plans = {};  // for another worker: plans whose pieces it has sent
     uint64_t told = 0;              // counter of the deny list that it was sent, as a coordinator

@@ -189,8 +189,7 @@ Result<std::shared_ptr<WorkerPlan>> WorkerPlan::read(const message::Deploy& depl
 }
 
 Status WorkerPlan::start(const WorkerResources& resources) {
-  // Taken before anything is read or written: a hostile coordinator starts a plan many times at
-  // once.
+  // Taken before any read or write: a hostile coordinator starts a plan many times at once.
   if (starting_.exchange(true)) return invalid("the plan has been started already");
   message::Assignment assignment;
   SHOAL_TRY(parse_assignment(assignment_, assignment));

@@ -105,8 +105,7 @@ std::optional<Deployment::Time> WorkerPlans::next_time() const {
   return next;
 }
 
-// The started plans, beginning after the one that computed last: a busy plan does not starve
-// others.
+// The started plans, beginning after the last that computed: a busy plan does not starve others.
 std::vector<WorkerPlanPtr> WorkerPlans::in_turn() const {
   const std::lock_guard lock(mutex_);
   std::vector<WorkerPlanPtr> started;

@@ -35,8 +35,7 @@ struct KeyCheck {
 // Thread-safe.
 class Keys {
  public:
-  // kCorrupt if a line is malformed, if a name or a key occurs twice, or if a key has less than 16
-  // characters.
+  // kCorrupt if a line is malformed, a name or a key occurs twice, or a key is shorter than 16.
   static Result<std::unique_ptr<Keys>> parse(std::string_view text);
   // From a file that only its owner can read.
   static Result<std::unique_ptr<Keys>> read(const std::filesystem::path& path);

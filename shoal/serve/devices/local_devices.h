@@ -1,5 +1,4 @@
-// The devices of this machine, one of which computes: the answer to GET /v2/devices without a
-// cluster.
+// The devices of this machine, one of which computes: GET /v2/devices without a cluster.
 #pragma once
 
 #include <string>

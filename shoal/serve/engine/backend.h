@@ -61,8 +61,7 @@ class Backend {
   // How a request that came now would be refused: see Engine::refusal().
   virtual std::optional<InferResult> refusal(const std::string& model, uint64_t client,
                                              uint32_t priority) = 0;
-  // Whether a request for the model would be answered at once, in less time than another thread
-  // costs.
+  // Whether a request for the model would be answered at once, faster than by another thread.
   virtual bool is_quick(const std::string& model) const = 0;
   // Calls `done` once, now or later. May compute meanwhile, on this thread and for others.
   virtual void infer(const ModelName& model, const InferRequest& request, const Asker& asker,

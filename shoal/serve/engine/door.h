@@ -30,8 +30,7 @@ class Door {
   virtual std::string address() const = 0;  // "127.0.0.1:8001"
   // The answer to health checks.
   virtual void set_serving(bool is_serving) = 0;
-  // Takes no more requests, and returns when the present ones are answered. False if that took too
-  // long.
+  // Takes no more requests, and returns when the present ones are answered. False if too late.
   virtual bool drain(Time deadline) = 0;
 };
 

@@ -60,8 +60,7 @@ class Service final : public Backend {
   void cancel_stopped() override { engine_.cancel_stopped(); }
   void post(std::function<void()> task) override { post_(std::move(task)); }
 
-  // Reports that it is not ready from now on, and makes no more networks. Requests are still
-  // answered.
+  // Reports that it is not ready, and makes no more networks. Requests are still answered.
   void drain() { draining_ = true; }
 
   Engine& engine() { return engine_; }

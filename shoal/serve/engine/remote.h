@@ -15,8 +15,7 @@ class Remote {
  public:
   virtual ~Remote() = default;
 
-  // Whether it was reached lately and can take a request. If that is due, pings it in the
-  // background.
+  // Whether it was reached lately and can take a request. If due, pings it in the background.
   virtual bool is_up(Time now) = 0;
   // Calls `done` once, later, on its own thread. Fails with kInvalidArgument if the server objects
   // to the request, and with kUnavailable if no answer comes, for any reason.

@@ -1,5 +1,4 @@
-// Api: answers HTTP requests by the service: the Open Inference Protocol's calls, metrics, the
-// page.
+// Api: answers HTTP requests by the service: the Open Inference Protocol, metrics, the page.
 #pragma once
 
 #include <functional>
@@ -12,8 +11,7 @@
 namespace shoal::serve {
 
 struct ApiOptions {
-  // The devices that the server computes on. Called on any thread, and must not block. Null:
-  // unknown.
+  // The server's devices. Called on any thread, and must not block. Null: unknown.
   std::function<DeviceList()> devices = nullptr;
   bool triton_metrics = false;  // see print_metrics()
   bool any_name = false;        // see check_page()

@@ -126,8 +126,7 @@ void SimTeam::come_back(int place) {
   clock_.after(kLookAgain, [this, place] { reach(place); });
 }
 
-// While a loss is not noticed, the coordinator believes that it has the worker: notice() looks
-// again.
+// Until a loss is noticed, the coordinator counts on the worker: notice() looks again.
 void SimTeam::reach(int place) {
   Member& member = members_[static_cast<size_t>(place)];
   if (!member.up || member.linked) return;

@@ -24,7 +24,7 @@ struct TeamPlan {
   plan::ScheduledPlan scheduled;  // its workers are places
   cluster::Workers uses;
   double seconds = 0;          // of one answer
-  double period_seconds = 0;   // between two, while many requests are on their way
+  double period_seconds = 0;   // between two, while many requests are in progress
   std::vector<double> giving;  // by place: seconds until it has its weights
   std::vector<std::pair<plan::Piece, Tensor>> answer;  // what comes to the coordinator
 };
@@ -37,8 +37,7 @@ class TeamPlans {
   TeamPlans(const Graph& graph, const plan::ClusterProfile& cluster,
             const std::vector<plan::Choices::Group>& groups);
 
-  // The plan that make_plans() finds for these members of a team, treating similar workers as
-  // equal.
+  // The plan that make_plans() finds for these members of a team; similar workers count as equal.
   Result<TeamPlanPtr> find(const std::vector<int>& team, const cluster::Workers& places);
 
   uint64_t searches() const { return found_.size(); }
@@ -71,8 +70,7 @@ class SimTeam {
     uint64_t deployed = 0, restored = 0;  // plans
   };
 
-  // Members that are not in `away` are present from the beginning. The clock and the plans outlive
-  // it.
+  // Members not in `away` are present from the beginning. The clock and the plans outlive it.
   SimTeam(Clock& clock, TeamPlans& plans, std::vector<int> members, const cluster::Workers& away,
           Ended ended);
   SimTeam(const SimTeam&) = delete;

@@ -1,5 +1,4 @@
-// This thread starts, kills and restarts processes (base/processes/process.h); another one is the
-// hub.
+// This thread starts, kills and restarts processes (base/processes/process.h); another is the hub.
 #include "shoal/cluster/chaos/processes/train_chaos.h"
 
 #include <signal.h>

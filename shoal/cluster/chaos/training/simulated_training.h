@@ -39,8 +39,7 @@ struct SimulatedTrainingOptions {
   TrainingFaults faults = {};
   // The time each worker takes for a micro-batch; empty: a random one for each micro-batch.
   std::vector<Time> computing = {};
-  // In each step another worker is slower by this factor. None in the first, which measures the
-  // speeds.
+  // In each step another worker is slower by this factor. None in the first, which measures speeds.
   double straggler = 1;
   uint64_t seed = 1;
 };

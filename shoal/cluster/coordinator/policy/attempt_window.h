@@ -32,8 +32,7 @@ class AttemptWindow {
   // An attempt took this long, or was given up after it.
   void learn(Duration took);
 
-  // The time until `attempts` more attempts can begin, and until they end. A guess before the first
-  // learn().
+  // The time until `attempts` more can begin, and until they end. A guess before the first learn().
   Duration until_begin(size_t attempts) const;
   Duration until_end(size_t attempts) const { return until_begin(attempts) + usual_; }
 

@@ -426,8 +426,7 @@ void Requests::expire(Time now) {
   set_time(std::max(now_, now));
   for (auto& [id, request] : requests_) {
     if (request.over || now < request.deadline) continue;
-    // A request that timed out while it waited for a plan fails with the reason of its first
-    // attempt.
+    // A request that timed out while waiting for a plan fails with the reason of its first attempt.
     const bool tried = request.attempt.deployed != nullptr;
     learn(request, 2);  // it would have taken longer; twice as long is a guess
     std::vector<int> workers = awaited(request);

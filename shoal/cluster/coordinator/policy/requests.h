@@ -85,7 +85,7 @@ class Requests {
   void offer(uint64_t service, std::vector<uint64_t> deployed_plans, bool mended = false);
   // Fails requests that wait for an offer, until the next offer.
   void give_up(uint64_t service, const Status& why);
-  bool in_use(uint64_t deployed) const;  // an attempt by it is on its way
+  bool in_use(uint64_t deployed) const;  // an attempt by it is in progress
   bool has_plan(uint64_t deployed) const { return deployed_plans_.contains(deployed); }
   bool is_whole(uint64_t deployed) const { return missing(deployed).empty(); }
   // The workers of a plan that still have it, and those that do not.
@@ -122,7 +122,7 @@ class Requests {
   // Ends the request with kCancelled, unless it is over. Unknown numbers are ignored.
   void cancel(uint64_t request);
 
-  bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // is it on its way?
+  bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // is it in progress?
   bool is_replay(uint64_t attempt) const;
   uint64_t request_of(uint64_t attempt) const { return attempts_.at(attempt); }
   Status usable(uint64_t service) const;   // OK, or why none of its plans can answer
@@ -176,7 +176,7 @@ class Requests {
   std::map<uint64_t, Offered> deployed_plans_;
   std::map<uint64_t, FairQueue> queues_;  // by service; none is empty between two events
   std::map<uint64_t, Request> requests_;
-  std::map<uint64_t, uint64_t> attempts_;  // the request of each that is on its way
+  std::map<uint64_t, uint64_t> attempts_;  // the request of each attempt in progress
   uint64_t next_request_ = 1, next_attempt_ = 1;
 };
 

@@ -1,8 +1,7 @@
 // WeightSchedule: decides which chunk of which weight is sent next, and to which worker.
 //
-// Workers take turns, chunk by chunk, at one pace for all of them. A chunk counts once its worker
-// has acknowledged it. A weight that was corrupted, or dropped, is sent again from where the worker
-// says.
+// Workers take turns, chunk by chunk, at one pace for all. A chunk counts once its worker has
+// acknowledged it. A weight that was corrupted, or dropped, is resent from where the worker says.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +36,7 @@ class BulkPacer {
   static constexpr size_t kLargestWindow = 4 * kLargestChunk;
 
   size_t chunk_bytes() const;   // about half a millisecond of the link
-  size_t window_bytes() const;  // that may be on their way
+  size_t window_bytes() const;  // that may be in flight
   size_t in_flight() const { return in_flight_; }
 
   // Whether the round-trip time of an idle link to this peer is unknown or was measured long ago:

@@ -23,7 +23,7 @@
 namespace shoal::cluster {
 
 // A plan that its workers have. Coordinator::deploy() makes it.
-// Thread-safe: any number of requests may be on their way by it at once.
+// Thread-safe: any number of requests may be in progress by it at once.
 class RemotePlan {
  public:
   // Releases it on its workers. REQUIRES: no request is in progress, and the coordinator exists.
@@ -56,7 +56,7 @@ class RemotePlan {
   uint64_t id() const { return deployed_->id; }
   const std::vector<int>& workers() const { return workers_; }  // that it uses, in order
   bool is_whole() const { return runner_.is_whole(id()); }      // all of them still have it
-  bool in_use() const { return runner_.in_use(id()); }          // by a request on its way
+  bool in_use() const { return runner_.in_use(id()); }          // by a request in progress
   // Deploys it again on workers that were lost and are back; the others keep theirs.
   Status restore() { return deployer_.restore(id(), *encoded_, traced_); }
 

@@ -72,7 +72,7 @@ class FailoverDeployment {
   // outlives it.
   static Result<std::unique_ptr<FailoverDeployment>> start(Coordinator& coordinator,
                                                            FailoverOptions options);
-  ~FailoverDeployment();  // REQUIRES: no request is on its way
+  ~FailoverDeployment();  // REQUIRES: no request is in progress
 
   // Any number of requests may be in progress at once. A request whose plan fails is replayed by
   // another plan, at most Requests::kMostReplays times and before `timeout` ends. If that fails,

@@ -96,7 +96,7 @@ class PlanDeployer {
   // Fails its requests, and tells its workers to drop it.
   void release(const DeployedPlan& deployed);
 
-  // Replies of workers, on their reader threads. An unexpected one is dropped. kCorrupt if it is
+  // Replies of workers, on their reader threads. Unexpected ones are dropped. kCorrupt if
   // malformed.
   Status take_missing(int worker, const message::Missing& missing);
   void take_stored(int worker, const Hash& hash, uint64_t have) {

@@ -122,8 +122,7 @@ RequestStep RequestRunner::next_step(uint64_t request, net::Deadline deadline, b
   }
   waiting_.erase(request);
   RequestStep step = requests_.step(request);
-  // A measured request lets its workers finish, although the answer is there: their times are
-  // wanted.
+  // A measured request lets its workers finish after the answer: their times are needed.
   const bool goes_on = is_measured && step.end && step.end->status.ok();
   if (goes_on) step.abandon.reset();
   if (step.abandon) measurements_.erase(step.abandon->id);
@@ -239,8 +238,7 @@ void RequestRunner::send_input(WorkerLink& link, const Attempt& attempt, size_t 
           .at("worker " + links_.name(what.to));
   if (sent.ok()) return;
   note_unsent(attempt.id);
-  // The reader of this link would notice as well, but perhaps only after the next request has been
-  // sent.
+  // The reader of this link would notice, too, but perhaps only after the next request was sent.
   if (sent.code() == Code::kUnavailable) return links_.lose(what.to, link, sent);
   const Event event(*this);
   requests_.fail(what.to, attempt.id, sent);

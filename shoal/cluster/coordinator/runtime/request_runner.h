@@ -87,8 +87,7 @@ class RequestRunner {
   // unregisters it. REQUIRES: the watcher calls neither the runner nor the links.
   void watch(const void* who, std::function<void()> watcher);
 
-  // Messages of workers, on their reader threads. kCorrupt if a message answers no request to the
-  // worker.
+  // Messages of workers, on their reader threads. kCorrupt if a message answers no request.
   Status take(int worker, const message::Data& data, const net::Frame& frame);
   // Whether a payload of this size is expected. kCancelled if its request is over.
   Status expect(int worker, const message::Data& data, size_t bytes);

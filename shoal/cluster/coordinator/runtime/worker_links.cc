@@ -191,8 +191,7 @@ size_t WorkerLinks::revive_lost(const std::set<int>& except) {
 }
 
 void WorkerLinks::adopt(int worker, GreetedWorker there) {
-  // Declared before the lock: the link that is not needed, old or new, ends after the lock is
-  // released.
+  // Declared before the lock: the unneeded link, old or new, ends after the lock is released.
   auto link = std::make_shared<WorkerLink>(std::move(there.channel));
   const std::lock_guard lock(mutex_);
   Entry& entry = at(worker);

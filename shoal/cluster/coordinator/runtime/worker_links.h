@@ -1,8 +1,7 @@
 // WorkerLinks: the connections from a coordinator to all of its workers, which it numbers from 0.
 //
 // A worker is lost if its connection breaks, if it sends a malformed message, or if it did not
-// answer in the first place. revive() connects to it. The class does not know the meaning of the
-// messages.
+// answer in the first place. revive() connects to it. The meaning of messages is not known here.
 #pragma once
 
 #include <functional>
@@ -62,8 +61,7 @@ struct LinkEvents {
 // Thread-safe, except start() and close().
 class WorkerLinks {
  public:
-  // `greeted` is what connect_to_all() gave for the workers. REQUIRES: the transport outlives the
-  // links.
+  // `greeted`: the result of connect_to_all(). REQUIRES: the transport outlives the links.
   WorkerLinks(std::span<const ListedWorker> workers, std::vector<Result<GreetedWorker>> greeted,
               net::Transport& transport, EpochClaim epoch, LinkEvents events);
   ~WorkerLinks() { close(); }

@@ -1,5 +1,4 @@
-// Breakpoint: holds one machine of a trial at a given point, in any process, until a fault has been
-// injected.
+// Breakpoint: holds one machine at a given point, in any process, until a fault was injected.
 #pragma once
 
 #include <atomic>

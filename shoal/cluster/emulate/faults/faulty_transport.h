@@ -1,5 +1,4 @@
-// FaultyTransport: injects the faults of SharedNetworkFaults into the bytes that a machine
-// receives.
+// FaultyTransport: injects the faults of SharedNetworkFaults into the bytes a machine receives.
 #pragma once
 
 #include <memory>

@@ -36,8 +36,7 @@ class DilationSearch {
   // The most that next() returns, as a multiple of the initial dilation.
   static constexpr double kMaxRaise = 32;
 
-  // `initial` is the dilation of the first measurement; a measurement takes `seconds` of emulated
-  // time.
+  // `initial`: the dilation of the first measurement; each takes `seconds` of emulated time.
   DilationSearch(double initial, double seconds) : initial_(initial), seconds_(seconds) {}
 
   // Takes the lateness of the latest measurement. Returns the dilation with which to measure again;

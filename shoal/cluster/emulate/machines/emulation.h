@@ -38,8 +38,7 @@ struct Emulation {
   // How long this worker takes for its tasks. REQUIRES: is_on()
   Result<DevicePace> pace_of(const std::string& worker) const;
 
-  // Slows one worker down by this factor, from the next task on, and restores the speed of all
-  // others.
+  // Slows one worker down by this factor, from the next task on, and restores all others.
   Status slow_down(const std::string& worker, double times) const;
   double slowness_of(const std::string& worker) const;
 

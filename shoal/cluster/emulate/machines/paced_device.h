@@ -21,8 +21,7 @@ struct DevicePace {
 // The device outlives the result.
 std::unique_ptr<Device> make_paced_device(Device& device, DevicePace pace);
 
-// Registers the device name "slow:20:DEVICE", which takes 20 times as long as DEVICE at its
-// fastest.
+// Registers the device name "slow:20:DEVICE": 20 times as long as DEVICE at its fastest.
 void register_slow_device();
 
 }  // namespace shoal::emulate

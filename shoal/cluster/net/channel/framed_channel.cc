@@ -291,8 +291,7 @@ void FramedChannel::beat() {
     ever_heard_ = true;
     missed_ = 0;
   } else if (ever_heard_ && ++missed_ >= options_.missed_beats) {
-    // Only after the first sign of life: a peer that has not accepted the connection yet gives
-    // none.
+    // Only after the first heartbeat: a peer that has not accepted the connection yet sends none.
     const auto silence = options_.beat * options_.missed_beats;
     fail(named(Status(Code::kUnavailable,
                       "no sign of life for " + std::to_string(silence.count()) + " ms")));

@@ -61,8 +61,7 @@ struct EnrolmentOptions {
   std::chrono::milliseconds timeout{3000};        // for a newcomer that sends no request
   size_t max_newcomers = 16;                      // at once; one more cuts off the oldest
   uint16_t version = kProtocolVersion;
-  // Called for every peer that joined, and with the reason for every one that did not, on several
-  // threads.
+  // Called for every peer that joined, or with the reason why it did not, on several threads.
   std::function<void(const Result<Joined>&)> told = [](const Result<Joined>&) {};
 };
 

@@ -43,8 +43,7 @@ class Invitations {
   explicit Invitations(const Authority& authority)
       : authority_(authority), folder_(authority.folder() / "invitations") {}
 
-  // The user of the token gets this role. kInvalidArgument for an owner: that is the holder of the
-  // folder.
+  // The user of the token gets this role. kInvalidArgument for owner: that is the folder's holder.
   Result<Token> invite(const std::string& address, Time now, Role role = Role::kWorker,
                        std::chrono::seconds lifetime = kInvitationLifetime) const;
 

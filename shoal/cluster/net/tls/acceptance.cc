@@ -59,8 +59,7 @@ void Acceptance::accept() {
       });
 }
 
-// Accepting failed, perhaps for lack of descriptors. A pause keeps this from spinning until it
-// passes.
+// Accepting failed, perhaps for lack of descriptors. The pause keeps this from spinning.
 void Acceptance::rest() {
   resting_.expires_after(kRest);
   resting_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {

@@ -191,8 +191,7 @@ TEST_F(Strangers, InThousandsLeaveRoomForFriends) {
   std::vector<int> idle;
   for (size_t i = 0; i < count; ++i) {
     idle.push_back(connect_tcp(/*wait=*/false));
-    // Not faster than they are accepted: connections that wait in the kernel are not the
-    // listener's.
+    // Not faster than accepted: connections that wait in the kernel are not the listener's.
     if (idle.size() > options.max_strangers + 500)
       (void)refusals_.wait_for(idle.size() - options.max_strangers - 500);
   }

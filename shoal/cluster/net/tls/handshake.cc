@@ -99,8 +99,7 @@ void Handshake::step() {
   });
 }
 
-// Goes as far as it can without waiting. Returns nothing when all is done, or else what to wait
-// for.
+// Goes as far as it can without waiting. Returns nullopt when done, or else what to wait for.
 Result<Handshake::Wait> Handshake::advance() {
   if (!tls_done_) {
     SHOAL_ASSIGN(const auto next, stream_->shake_hands());

@@ -1,5 +1,4 @@
-// TLS transport: channels over TCP with TLS 1.3, where both sides show a certificate of one
-// cluster.
+// TLS transport: channels over TCP with TLS 1.3; both sides show a certificate of one cluster.
 #pragma once
 
 #include <chrono>
@@ -27,8 +26,7 @@ struct TlsOptions {
   uint16_t version = kProtocolVersion;
   // A tap for the channels to a peer, for tests that damage bytes.
   std::function<Tap(const Peer&)> tap;
-  // Called for every peer that was refused, with the reason, on a thread of the transport. Must not
-  // block.
+  // Called for every refused peer, with the reason, on a thread of the transport. Must not block.
   std::function<void(const Status&)> refused;
   // For an identity that is renewed while channels are open, and a stored deny list. Null: the
   // identity is fixed, and the deny list is kept in memory.
