@@ -47,7 +47,6 @@ SettingList settings_of(WorkerServiceOptions& options);
 
 namespace shoal::net {
 
-// By their names.
 SettingList settings_of(TokenSource& source);
 
 }  // namespace shoal::net

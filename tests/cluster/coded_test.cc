@@ -44,7 +44,7 @@ class Workers {
     for (ValueId id : graph.outputs()) answer_.push_back(Tensor(graph[id].type));
   }
 
-  // What the coordinator has when nothing is on its way any more.
+  // The coordinator's pieces when none is in flight any more.
   std::vector<Tensor> run(Rng& rng, const std::vector<Tensor>& inputs, std::set<int> lost) {
     for (const plan::Transfer& transfer : schedule_.transfers) {
       if (transfer.from != plan::kCoordinator) continue;

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr int64_t kColumns = 512;
-// What is on its way when a connection breaks may be lost.
+// Bytes in flight when a connection breaks may be lost.
 constexpr double kOneWindow = BulkPacer::kLargestWindow;
 
 // A product with `rows` rows of weights, and another with a few.

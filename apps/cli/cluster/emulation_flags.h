@@ -11,7 +11,6 @@ namespace shoal::cli {
 struct EmulationFlags : emulate::EmulationSettings {
   void add_to(Command& command);
   static Result<EmulationFlags> of_environment();
-  // Reads the file.
   Result<emulate::Emulation> make() const;
 };
 

@@ -56,7 +56,6 @@ struct WrittenFile {
   size_t examples = 0;  // that were seen
 };
 Json to_json(const Compressed& result, const Method& method, const WrittenFile& file);
-// Some lines.
 std::string text_of(const Compressed& result, const Method& method, const WrittenFile& file);
 
 }  // namespace shoal::compress

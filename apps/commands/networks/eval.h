@@ -63,7 +63,6 @@ namespace shoal::detect {
 
 // For images that took `seconds`, by a detector of this head.
 Json to_json(const Precision& precision, HeadKind head, double seconds);
-// A line.
 std::string text_of(const Precision& precision, HeadKind head);
 
 }  // namespace shoal::detect
@@ -71,7 +70,6 @@ std::string text_of(const Precision& precision, HeadKind head);
 namespace shoal::watch {
 
 Json to_json(const GateEvaluation& result);
-// A line.
 std::string text_of(const GateEvaluation& result);
 
 // The metrics of the better association, and of the plain one under its name.

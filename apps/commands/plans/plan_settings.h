@@ -81,7 +81,6 @@ struct PlaceSettings {
   Status check(const PlanSettings& plan, bool delta) const;
 };
 
-// By their names.
 SettingList settings_of(PlaceSettings& settings);
 
 }  // namespace shoal::config

@@ -39,7 +39,6 @@ struct WatchSettings {
   }
 };
 
-// By their names.
 SettingList settings_of(WatchSettings& settings);
 
 // The place and the purpose of watching.

@@ -40,13 +40,12 @@ class Channel {
   virtual ~Channel() = default;  // closes
   virtual const Peer& peer() const = 0;
 
-  // Returns when the frame is sent, which does not mean that it has arrived. After kDeadline the
-  // channel can still be used; the rest of the frame is not sent, and the peer never sees a part of
-  // it.
+  // Returns when the frame is sent, not when it has arrived. After kDeadline the channel can still
+  // be used; the rest of the frame is not sent, and the peer never sees a part of it.
   virtual Status send(const FrameView& frame, Deadline deadline) = 0;
 
-  // After kDeadline nothing is lost: the next call continues. Without `place`, allocates the
-  // payload.
+  // After kDeadline nothing is lost: the next call continues. Allocates the payload without
+  // `place`.
   virtual Result<Frame> receive(Deadline deadline, const Place& place = {}) = 0;
 
   // From any thread. Senders and receivers return with kUnavailable.

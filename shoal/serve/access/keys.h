@@ -35,7 +35,7 @@ struct KeyCheck {
 // Thread-safe.
 class Keys {
  public:
-  // kCorrupt if a line is malformed, a name or a key occurs twice, or a key is shorter than 16.
+  // kCorrupt if a line is malformed, a name or a key occurs twice, or a key has under 16 bytes.
   static Result<std::unique_ptr<Keys>> parse(std::string_view text);
   // From a file that only its owner can read.
   static Result<std::unique_ptr<Keys>> read(const std::filesystem::path& path);

@@ -39,8 +39,7 @@ class SharedNetworkFaults {
   void damage(int from, int to);
   bool is_damaged(int from, int to) const;  // the damage has not been taken yet
   bool take_damage(int from, int to);
-  // Breaks the existing connections between the two. A machine compares the count with its last
-  // one.
+  // Breaks the existing connections between the two. Machines compare the count with the last one.
   void break_off(int one, int other);
   uint32_t breaks(int one, int other) const;
 

@@ -14,9 +14,8 @@ struct TokenSource {
   std::string token = {};  // itself
   std::string file = {};   // "-": the input
 
-  // The first that is given of the token, the file and $SHOAL_TOKEN. Empty if none is, or the file
-  // is empty. `warn` is called for a token that others can see. kNotFound if the file cannot be
-  // read.
+  // The first given of the token, the file and $SHOAL_TOKEN. Empty if none is, or the file is
+  // empty. `warn` is called for a token that others can see. kNotFound if the file cannot be read.
   Result<std::string> read(std::istream& input,
                            const std::function<void(const std::string& line)>& warn) const;
 };
