@@ -43,7 +43,7 @@ Status take_place(const Settings& settings, const std::string& url, PlaceOptions
   return {};
 }
 
-// Prices are none unless they are given.
+// Prices are 0 unless given.
 Status take_places(const Settings& settings, ServerOptions& options) {
   options.cloud.costs.dollars_per_second = 0;
   options.worker.costs = {.round_trip_ms = 1, .bytes_per_second = 12.5e6, .speed = 1};

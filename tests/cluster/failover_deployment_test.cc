@@ -385,7 +385,7 @@ TEST(Epochs, OfTwoCoordinatorsThatAreEqualAreToldApart) {
   EXPECT_NE(other.message().find("is in charge in epoch 5, too"), std::string_view::npos)
       << other.message();
   EXPECT_EQ(named, 5u) << "so that it can go beyond";
-  // Who was first connects again as it likes.
+  // The first coordinator reconnects at any time.
   cluster.start(0);
   EXPECT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
   EXPECT_TRUE(cluster.coordinator().revive(0).ok());

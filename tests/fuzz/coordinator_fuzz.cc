@@ -1,6 +1,5 @@
-// A worker says to its coordinator whatever it likes, mostly what makes sense, while plans are
-// deployed to it and requests are made. Afterwards the coordinator's plan on another worker answers
-// as before.
+// A worker sends its coordinator arbitrary messages, mostly valid ones, during deployments and
+// requests. Afterwards the coordinator's plan on another worker answers as before.
 #include <atomic>
 #include <chrono>
 #include <cstdio>

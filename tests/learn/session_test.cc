@@ -96,9 +96,8 @@ TEST_F(Sessions, LearnTheSameBitsWhenTheHubIsKilled) {
   EXPECT_GT(hub_kills_, 10);
 }
 
-// B11: and where a lost worker sends the run back to its checkpoint, neither on that, with any
-// codec and local steps: a checkpoint in which a worker has no part, as it was lost meanwhile, is
-// none.
+// B11: and if a lost worker sends the run back to its checkpoint, neither on that, with any codec
+// and local steps. A checkpoint without a part of a worker that was lost meanwhile does not count.
 TEST_F(Sessions, LearnTheSameBitsWhenTheyRepeatSteps) {
   const SmallTask small;
   const chaos::TrainingTask task{small.network(), task_.trainer, small.source()};

@@ -29,8 +29,7 @@ struct CompressSettings {
 // All but the method, which has a flag of its name.
 SettingList settings_of(CompressSettings& settings);
 
-// kInvalidArgument if a flag was given that needs a method and there is none, or that the method
-// does not read.
+// kInvalidArgument if a given flag needs a method and there is none, or the method ignores it.
 Status check(const CompressSettings& settings, const GivenFlags& given);
 
 // The source of a method's examples. A method that can do without uses none if no folder was given.

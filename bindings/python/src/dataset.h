@@ -32,7 +32,7 @@ void take(pybind11::dict& options, const char* name, T& value) {
   options.attr("pop")(name);
 }
 
-// Raises TypeError if an option is left: there is none of that name.
+// Raises TypeError if an option is left: its name is unknown.
 void refuse_rest(const pybind11::dict& options);
 
 }  // namespace shoal::python

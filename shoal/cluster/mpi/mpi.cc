@@ -1,6 +1,5 @@
-// Streams over MPI. Messages of a stream have a tag of their own, and MPI keeps the order of
-// messages with equal source and tag, so a stream needs no sequence numbers. An empty message ends
-// it.
+// Streams over MPI. Each stream has its own tag, and MPI keeps the order of messages with equal
+// source and tag, so a stream needs no sequence numbers. An empty message ends it.
 #include "shoal/cluster/mpi/mpi.h"
 
 #include <mpi.h>

@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds kLate{40};  // an answer, for the system: se
 constexpr std::chrono::microseconds kRefusalTime{20};
 constexpr uint64_t kSkippedBytesPerNs = 3;
 
-// Clients are told apart by their addresses: a client that opens more connections is no other one.
+// Clients are identified by address: one that opens more connections is the same client.
 uint64_t client_of(const asio::ip::tcp::socket& socket) {
   error_code error;
   const auto endpoint = socket.remote_endpoint(error);

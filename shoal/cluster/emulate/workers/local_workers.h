@@ -1,5 +1,4 @@
-// LocalWorkers: a cluster whose workers are processes of this machine, each with a certificate of
-// its own.
+// LocalWorkers: a cluster of worker processes of this machine, each with its own certificate.
 #pragma once
 
 #include <filesystem>
