@@ -37,7 +37,7 @@ struct BenchFlags {
   double seconds = 3;
   bool json = false;
   bool turns = false;
-  size_t clients = 0;  // 0: one caller, whose runs are timed
+  size_t clients = 0;  // 0: one caller, for timing runs
   bool train = false;
   int64_t batch = 0;  // 0: as the model declares it, or 64 with --train
   std::string precision = "fp32";

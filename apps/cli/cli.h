@@ -1,5 +1,4 @@
-// The interface between main() and the subcommands: exit codes, and how a command hands its work
-// over.
+// The interface between main() and the subcommands: exit codes, and handing over a command's work.
 #pragma once
 
 #include <functional>
@@ -43,7 +42,7 @@ inline Outcome fail(Exit exit, const Status& status) {
 using Action = std::function<Outcome()>;
 
 // Returns from the enclosing function with `exit_code` if `expr` (a Result) failed. It may also be
-// what was being done (exit_codes.h).
+// an operation (exit_codes.h).
 #define SHOAL_OR_EXIT(declaration, exit_code, expr) \
   SHOAL_OR_EXIT_(SHOAL_CONCAT(shoal_result_, __LINE__), declaration, exit_code, expr)
 #define SHOAL_OR_EXIT_(result, declaration, exit_code, expr)               \
@@ -51,7 +50,7 @@ using Action = std::function<Outcome()>;
   if (!result.ok()) return ::shoal::cli::fail(exit_code, result.status()); \
   declaration = *std::move(result)
 
-// Adds a command whose flags are those that `act` takes. What is returned declares them.
+// Adds a command with the flags that `act` takes; the result declares them.
 template <class Flags>
 std::pair<Command&, std::remove_const_t<Flags>&> add_command(Command& app, Action& action,
                                                              const char* name, const char* what,
@@ -64,8 +63,8 @@ std::pair<Command&, std::remove_const_t<Flags>&> add_command(Command& app, Actio
   return {*command, *flags};
 }
 
-// The words after "--" on the command line: another command, which is not parsed here. main() puts
-// them there before any command runs.
+// The words after "--" on the command line: another command, which is not parsed here. main() sets
+// them before any command runs.
 inline std::vector<std::string>& words_after_dashes() {
   static std::vector<std::string> words;
   return words;

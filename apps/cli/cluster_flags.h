@@ -1,4 +1,4 @@
-// The flags that describe a cluster that need not be there: for plans, simulation and emulation.
+// The flags that describe a hypothetical cluster: for plans, simulation and emulation.
 #pragma once
 
 #include "apps/commands/plans/cluster_file.h"

@@ -1,4 +1,4 @@
-// shoal doctor: does it work here, and what is here?
+// shoal doctor: checks the installation and lists the available parts.
 #include <cstdio>
 #include <span>
 #include <thread>

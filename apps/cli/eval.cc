@@ -96,7 +96,7 @@ Outcome evaluate_exits(const EvalFlags& flags, Device& device, const Dataset& da
       runner);
 }
 
-// Training images choose the precision of each layer, the others judge.
+// Training images choose the precision of each layer, the others evaluate.
 constexpr size_t kChoosingImages = 2000;
 
 Outcome evaluate_automatic(const EvalFlags& flags, const Dataset& data, const Preprocess& how) {

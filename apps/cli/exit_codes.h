@@ -1,5 +1,5 @@
-// Exit codes of failures. One code of the library can be the fault of a flag, a file, a model or
-// another machine, depending on what was being done.
+// Exit codes of failures. The same library code can be the fault of a flag, a file, a model or
+// another machine, depending on the operation.
 #pragma once
 
 #include "cli.h"

@@ -1,4 +1,4 @@
-// shoal faces: people that were enrolled, and who is in an image or a video.
+// shoal faces: enrols people, and finds them in an image or a video.
 #include "apps/commands/video/faces.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What commands say of results, printed: tables for people, or JSON for scripts.
+// Prints results: tables for people, or JSON for scripts.
 #pragma once
 
 #include <cstdio>

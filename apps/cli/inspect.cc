@@ -1,4 +1,4 @@
-// shoal inspect: what is in a model and what it costs, without running it.
+// shoal inspect: the contents of a model and its cost, without running it.
 #include "apps/commands/networks/inspect.h"
 
 #include "cli.h"

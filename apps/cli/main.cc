@@ -59,7 +59,7 @@ struct Listed {
   std::string_view name;
   void (*add)(Command&, Action&);
   const char* group;      // its heading in --help; empty: it is not shown
-  bool with_all = false;  // added with all others only, of which it tells
+  bool with_all = false;  // added only together with all other commands, which it describes
 };
 
 constexpr const char kRun[] = "Run a model", kTeach[] = "Teach it", kSmaller[] = "Make it smaller",

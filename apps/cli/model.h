@@ -1,4 +1,4 @@
-// The flags that every command shares that runs a model.
+// The flags shared by all commands that run a model.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace shoal::cli {
 
 inline constexpr std::string_view kDefaultModel = kDigitsModel;
 
-// The flags that say which model runs on what.
+// The flags for the model and its device.
 struct ModelFlags : config::DeviceSettings {
   std::string model{kDefaultModel};
   bool optimize = true;
@@ -32,7 +32,7 @@ Option* add_device_to(Command& command, std::string& device, const std::string& 
 
 // Opens the model, and prints its warning, if there is one.
 Result<Model> open_model_with_warning(const std::string& name);
-// The same for detectors, of which the synthetic scene has one: "zoo:scene".
+// Likewise for detectors; "zoo:scene" is that of the synthetic scene.
 Result<Model> open_detector_model(const std::string& name);
 
 Result<Session> open_session(const ModelFlags& flags, Device& device);

@@ -1,4 +1,4 @@
-// shoal operators: what can be run, and what is known about it.
+// shoal operators: the supported operators and their properties.
 #include <cstdio>
 
 #include "cli.h"

@@ -28,8 +28,7 @@ Result<std::vector<std::unique_ptr<Device>>> PlacedStreams::open_devices(const P
   return open_client_devices(flags, place, names_.size());
 }
 
-// What this process computes, on all threads, is for frames: the decoders are processes of their
-// own.
+// This process computes, on all threads, for frames: the decoders are separate processes.
 void PlacedStreams::note(const watch::FrameAnswer& answer) {
   const std::clock_t now = std::clock();
   const double seconds = static_cast<double>(now - std::exchange(last_, now)) / CLOCKS_PER_SEC;

@@ -19,13 +19,13 @@ class PlacedStreams {
  public:
   PlacedStreams(const std::vector<std::string>& sources, const config::PlaceSettings& flags);
 
-  // A device for each. Where streams are, and when they move, is a line on standard error.
+  // A device for each. Placements and moves are printed on standard error.
   Result<std::vector<std::unique_ptr<Device>>> open_devices(const PlanFlags& flags);
 
   // One call at a time.
   void note(const watch::FrameAnswer& answer);
 
-  // Where streams are now, and what is expected of them.
+  // The present placement, and its predicted performance.
   placement::ClusterPlacer::Decision latest() const { return placer_->latest(); }
 
  private:

@@ -23,7 +23,7 @@ struct PlanFlags : config::PlanSettings {
   void add_to(Command& command);
   // --cluster, and how to split on it.
   Option* add_cluster_to(Command& command);
-  // The devices of this machine that are the workers, "cpu+opencl:0"; empty: others are.
+  // The devices of this machine that are the workers, "cpu+opencl:0"; empty: not a board.
   std::string_view board() const;
 };
 
@@ -42,7 +42,7 @@ Result<plan::ClusterProfile> measure_board(const PlanFlags& flags);
 
 Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of);
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster);
-// With other options than the flags ask for.
+// With other options than those of the flags.
 Result<Planned> make_planned(const PlanFlags& flags, plan::PlanOptions options,
                              const ProfileOf& profile_of);
 

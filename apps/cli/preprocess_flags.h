@@ -1,4 +1,4 @@
-// The flags that say what happens to an image before the model sees it.
+// The flags for preparing images.
 #pragma once
 
 #include "apps/commands/model_settings.h"

@@ -40,7 +40,7 @@ struct QueryFlags {
   bool json = false, exits = true;
 };
 
-// The classifier that --model names, and what it runs on.
+// The classifier that --model names, and its device.
 struct Opened {
   Preprocess preprocess;
   std::unique_ptr<Device> device;

@@ -78,7 +78,7 @@ Outcome serve_models(ServeFlags& flags) {
   stop.wait();
   notify_supervisor("STOPPING=1");
   const bool is_drained = (*server)->drain();
-  if (ready.leadership) ready.leadership->resign();  // not before: it answers what it was asked
+  if (ready.leadership) ready.leadership->resign();  // not before: it answers pending requests
   if (!is_drained) return {Exit::kTimeout, "some requests were not answered in time"};
   return {};
 }

@@ -114,7 +114,7 @@ Outcome watch_and_print(WatchFlags& flags) {
                                    .on_cluster = flags.plan.is_on_cluster()});
   const auto results = watch::watch_all(looks.streams(sources), options, callbacks);
   bar.end();
-  const Status finished = sinks->finish();  // also where watching failed: who listens must know
+  const Status finished = sinks->finish();  // also if watching failed: readers must know
   if (!results.ok()) return fail(Exit::kUsage, results.status());
   SHOAL_TRY_OR_EXIT(Exit::kUsage, finished);
   print(*results, *sinks, looks, placed, flags);

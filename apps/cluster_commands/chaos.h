@@ -1,5 +1,4 @@
-// shoal chaos: its settings, and the rows, JSON fields and sentences about runs under faults and
-// overload.
+// shoal chaos: its settings, and the rows, JSON fields and sentences about faults and overload.
 #pragma once
 
 #include <cstdint>
@@ -30,26 +29,26 @@ struct ChaosSettings {
 
   bool is_overload() const { return overload.times > 0; }
   bool is_emulated() const { return !cluster.empty(); }
-  // Whether the worker that lies must be found: requests are checked.
+  // Whether the lying worker must be found: requests are checked.
   bool finds_liars() const { return lies > 0 && verify > 0; }
 };
 
 // The cluster of these settings, without its workers (chaos_workers.h).
 ChaosClusterOptions cluster_options(const ChaosSettings& settings, std::filesystem::path program);
 
-// By their names: how many faults of each kind; where these and requests come from.
+// By name: the number of faults of each kind; the sources of faults and requests.
 SettingList fault_settings(ChaosSettings& settings);
 SettingList request_settings(ChaosSettings& settings);
 
-// What was left open, where `names_faults` says whether any were asked for. kInvalidArgument for
-// what does not go together.
+// Fills in defaults; `names_faults` tells whether any faults were asked for. kInvalidArgument for
+// contradicting settings.
 Result<ChaosSettings> completed(ChaosSettings settings, bool names_faults);
 
 Json to_json(const ChaosReport& report);
 std::vector<Facts> rows_of(const ChaosReport& report);
 std::vector<std::string> lines_of(const ChaosReport& report);
 
-// With the faults meanwhile, by kind, which overload_cluster() counts.
+// The faults by kind, as overload_cluster() counts them.
 using FaultKinds = std::map<std::string, uint64_t>;
 Json to_json(const OverloadReport& report, const FaultKinds& kinds);
 std::vector<Facts> rows_of(const OverloadReport& report, const FaultKinds& kinds);
@@ -60,7 +59,7 @@ std::vector<std::string> lines_of(const ChaosProgress& progress);
 // The same in one line, about the latest fault.
 std::string line_of(const ChaosProgress& progress);
 
-// Tells of each fault once. Not thread-safe.
+// Describes each fault once. Not thread-safe.
 class FaultLines {
  public:
   // line_of(progress), if a fault has begun since the last call; else empty.
@@ -70,8 +69,8 @@ class FaultLines {
   uint64_t told_ = 0;  // faults
 };
 
-// That emulated devices are slower than they should be, because this machine has no time to be
-// them; empty where they are not. `predicted_ms` is a request without faults.
+// A note that emulated devices were slower than they should be, because this machine is too busy;
+// empty if they were not. `predicted_ms` is a request without faults.
 std::string note_lateness(const ChaosReport& report, double predicted_ms);
 
 }  // namespace shoal::chaos

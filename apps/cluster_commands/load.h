@@ -17,7 +17,7 @@ struct LoadSettings {
   double rate = 0;
   int64_t items = 1, timeout_us = 0;
 
-  // Reads the files. kInvalidArgument where there is no key in a file, and as these files fail.
+  // Reads the files. kInvalidArgument if a key file has no key; otherwise fails as these files do.
   Result<LoadOptions> options() const;
 };
 

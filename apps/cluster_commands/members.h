@@ -19,35 +19,34 @@ namespace shoal::cluster {
 Json to_json(const std::vector<MemberState>& members, const std::vector<MemberVisit>& visits);
 std::vector<Facts> rows_of(const std::vector<MemberState>& members, net::Time now);
 std::vector<std::string> refusals_in(const std::vector<MemberVisit>& visits);
-// Why some were not reached, a line for each.
+// The reasons why some were not reached, a line for each.
 std::vector<std::string> absent_in(const std::vector<MemberVisit>& visits);
-// Who was renewed, a line for each.
+// The renewed workers, a line for each.
 std::vector<std::string> renewals_in(const std::vector<MemberVisit>& visits);
-// Of how many workers, where all should have been renewed, how many were not; empty: all were.
+// How many of the workers that should have been renewed were not; empty if all were.
 std::string missed_renewals_in(const std::vector<MemberVisit>& visits);
 
-// Workers as they are now, or what is wrong with them. REQUIRES, of both: as many of each.
+// Workers in their present state, or their errors. REQUIRES: as many of each.
 Json to_json(std::span<const ListedWorker> workers,
              std::span<const Result<WorkerInspection>> inspected);
 std::vector<Facts> rows_of(std::span<const ListedWorker> workers,
                            std::span<const Result<WorkerInspection>> inspected);
 
-// How many of them did not answer; empty: all did.
+// How many of them did not answer; empty if all did.
 std::string unanswered_in(std::span<const Result<WorkerInspection>> inspected);
 
 }  // namespace shoal::cluster
 
 namespace shoal::emulate {
 
-// What a worker takes of its machine. The device is not one of these settings: which there are,
-// only the program knows.
+// The resources that a worker may use. The device is not among these settings: only the program
+// knows the available ones.
 SettingList settings_of(WorkerServiceOptions& options);
 
 }  // namespace shoal::emulate
 
 namespace shoal::net {
 
-// By their names.
 SettingList settings_of(TokenSource& source);
 
 }  // namespace shoal::net

@@ -1,5 +1,5 @@
-// shoal bench on a cluster: the rows, JSON fields and sentences of measurements, also beside what
-// was predicted.
+// shoal bench on a cluster: the rows, JSON fields and sentences of measurements, also beside
+// predictions.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace shoal::cluster {
 
-// The names of both plans: the one that goes on with the first that are enough, and the one that
-// waits for all.
+// The names of both plans: the one that continues with the first sufficient results, and the one
+// that waits for all.
 struct RacedPlans {
   std::string first, waiting;
 };
@@ -29,7 +29,7 @@ Json to_json(const VerifyRaceResult& result, uint64_t every);
 std::vector<Facts> rows_of(const VerifyRaceResult& result, uint64_t every);
 std::vector<std::string> lines_of(const VerifyRaceResult& result, uint64_t every);
 
-// Over links of so many bytes a second.
+// Over links with this bandwidth.
 Json to_json(const DeploymentFigures& figures, double bytes_per_second);
 std::vector<Facts> rows_of(const DeploymentFigures& figures, double bytes_per_second);
 std::vector<std::string> lines_of(const DeploymentFigures& figures, double bytes_per_second);
@@ -48,10 +48,10 @@ Json with_figures(Json plan, const plan::Comparison& made, const PlanFigures& fi
 std::vector<Facts> segment_rows(const plan::Comparison& made, const PlanFigures& figures);
 std::vector<Facts> worker_rows(const plan::Comparison& made, const PlanFigures& figures);
 std::vector<Facts> rows_of(const plan::Comparison& made, const PlanFigures& figures);
-// What follows from the figures, in words.
+// The conclusion from the figures, in words.
 std::string conclusion_of(const plan::Comparison& made, const PlanFigures& figures);
 
-// The same of a stream.
+// Likewise for a stream.
 Json with_figures(Json plan, const plan::StreamComparison& made, const StreamFigures& figures);
 std::vector<Facts> rows_of(const plan::StreamComparison& made, const StreamFigures& figures);
 std::string conclusion_of(const plan::StreamComparison& made, const StreamFigures& figures);

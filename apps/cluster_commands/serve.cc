@@ -43,7 +43,7 @@ Status take_place(const Settings& settings, const std::string& url, PlaceOptions
   return {};
 }
 
-// Prices are none unless they are given.
+// Prices are 0 unless given.
 Status take_places(const Settings& settings, ServerOptions& options) {
   options.cloud.costs.dollars_per_second = 0;
   options.worker.costs = {.round_trip_ms = 1, .bytes_per_second = 12.5e6, .speed = 1};
@@ -80,7 +80,7 @@ Status take_makers(const Settings& settings, ServerOptions& options) {
   return add_specials_maker(specials, options);
 }
 
-// A line for each decision, at once: who looks on sees them.
+// A line for each decision, flushed at once.
 Status open_log(const std::string& path, ChooserOptions& tasks) {
   if (path.empty()) return {};
   const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "ae"), [](std::FILE* opened) {

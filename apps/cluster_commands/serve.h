@@ -1,5 +1,4 @@
-// shoal serve: its settings: for which models a server answers, and its addresses, limits and
-// trust.
+// shoal serve: its settings: the models, addresses, limits and trust.
 //
 //   SHOAL_ASSIGN(serve::Prepared ready, serve::prepare(settings));
 //   SHOAL_ASSIGN(auto server, serve::Server::start(ready.sources, *device, ready.options));
@@ -42,27 +41,27 @@ struct Settings {
   int64_t max_body_mb = 64;
   bool triton_metrics = false;
   std::string version = {};  // of the program
-  // Called with a line for people: warnings, and who leads.
+  // Called with a line for people: warnings, and changes of the leader.
   std::function<void(const std::string& line)> log = [](const std::string&) {};
 
   int slots() const;  // threads, as a number above 0
 };
 
-// These settings by their names, and what they mean: catalogs and what is asked elsewhere; where
-// it listens, who may use it, and who else answers; how it answers, and how much at most.
+// These settings by name: catalogs and remote servers; addresses, access and other servers;
+// batching and limits.
 SettingList catalog_settings(Settings& settings);
 SettingList access_settings(Settings& settings);
 SettingList answer_settings(Settings& settings);
 
-// What a server needs, but for its device.
+// A server's options, except its device.
 struct Prepared {
   std::vector<ModelSource> sources;
   ServerOptions options;
   std::unique_ptr<Leadership> leadership;  // null: no other server may answer in its place
 };
 
-// Reads the files that the settings name. kInvalidArgument for what cannot be or does not go
-// together, and as these files fail.
+// Reads the files that the settings name. kInvalidArgument for invalid or contradicting settings;
+// otherwise fails as these files do.
 Result<Prepared> prepare(const Settings& settings);
 
 }  // namespace shoal::serve

@@ -6,7 +6,7 @@
 
 namespace shoal::train_cluster {
 
-// What each device did, for scripts.
+// The work of each device, for scripts.
 Json to_json(const learn::RunRecord& record);
 
 // `local_steps` as in Options.

@@ -1,6 +1,6 @@
-// How a model runs and what it sees, in words, as flags and files say it: DeviceSettings, what it
-// runs on; ImageSettings, what happens to an image before a network sees it, and saved sets of
-// that. Presets that users saved are in their configuration folder.
+// Device and image settings of flags and files: DeviceSettings, the device of a model;
+// ImageSettings, the preparation of images, and presets of that. Users' presets are in their
+// configuration folder.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ struct DeviceSettings {
 
 // `learns`: memory may be limited to a size.
 SettingList settings_of(DeviceSettings& settings, bool learns);
-// The one that names the device, whose help lists those that there are; with `profiles`, those that
-// plans know, too.
+// The setting that names the device; its help lists the available ones and, with `profiles`, those
+// that plans know.
 Setting device_setting(std::string& device, const std::string& what, bool profiles = false);
 
-// A device that plans know is computed here. Fails as make_device() of its name. An instruction set
-// counts for the whole process.
+// Makes the device; one that plans know is computed here. Fails as make_device() of its name. An
+// instruction set applies to the whole process.
 Result<std::unique_ptr<Device>> make_device(const DeviceSettings& settings);
 
 struct ImageSettings {
@@ -52,8 +52,8 @@ struct ImageSettings {
 
 SettingList settings_of(ImageSettings& settings);
 
-// The settings of the preset, or without one `before`, overridden by those that were given. Saves
-// them if there is a name to save them as. Fails as load_preset() and save_preset().
+// The settings of the preset, or without one `before`, overridden by the given ones. Saves them if
+// there is a name for that. Fails as load_preset() and save_preset().
 Result<Preprocess> resolve(ImageSettings settings, const Preprocess& before,
                            const GivenFlags& given);
 

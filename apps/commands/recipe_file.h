@@ -13,13 +13,12 @@
 
 namespace shoal::config {
 
-// A recipe with all of them but those of the machine, a line each. Fails with kInvalidArgument for
-// what TOML cannot say: texts that are no UTF-8, integers beyond 63 bits.
+// A recipe with all settings except those of the machine, a line each. Fails with kInvalidArgument
+// for values that TOML cannot represent: texts that are not UTF-8, integers beyond 63 bits.
 Result<std::string> to_recipe(std::span<const Setting> settings);
 
-// Takes over what the recipe says; what it does not say stays as it is. Fails with kInvalidArgument
-// if it is no TOML, has keys besides these and `others`, or a value of another type or out of
-// range.
+// Applies the recipe; other settings are left alone. Fails with kInvalidArgument if it is not TOML,
+// has keys besides these and `others`, or a value of another type or out of range.
 Status parse_recipe(std::string_view text, const std::string& name,
                     std::span<const Setting> settings,
                     const std::set<std::string_view>& others = {});

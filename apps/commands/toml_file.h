@@ -1,11 +1,10 @@
-// toml++ as this program uses it, and what its files have in common: they are written by hand, so
-// that a key that nobody reads is a mistake of the writer's.
+// toml++ as used here. Its files are written by hand, so that an unknown key is an error.
 #pragma once
 
-// toml++ 3.3 takes it for granted that the name of a table begins like one, and looks afterwards:
-// it asserts so, or lets the compiler assume it (NDEBUG). With both taken out, it looks. It also
-// declares it unreachable that a letter such as U+0403 stands where a space may (fixed upstream by
-// "return false", pull request 305). Its tables of Unicode are compiled with that answer.
+// toml++ 3.3 assumes that the name of a table begins like one before it checks that: it asserts so,
+// or lets the compiler assume it (NDEBUG). Without both, it checks. It also declares it unreachable
+// that a letter such as U+0403 stands where a space may (fixed upstream by "return false", pull
+// request 305). Its tables of Unicode are compiled with that answer.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_assert(true)
@@ -30,7 +29,7 @@
 
 namespace shoal::config {
 
-// Fails with kInvalidArgument for a text that is no TOML, naming the line.
+// Fails with kInvalidArgument for a text that is not TOML, naming the line.
 inline Result<toml::table> parse_toml(std::string_view text, const std::string& name) {
   toml::parse_result parsed = toml::parse(text);
   if (parsed) return std::move(parsed).table();

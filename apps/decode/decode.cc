@@ -4,9 +4,9 @@
 // --motion, frames come with the vectors of their codec, where these lead to the frame before: in
 // frames that are predicted from the past, of codecs that show frames in the order of decoding.
 //
-// It is a program of its own for two reasons: parsers of video formats are large, and a file that
-// takes them over owns this process only, which has given up what it can (sandbox.h); and a build
-// of FFmpeg under the GPL stays out of the library.
+// A separate program for two reasons: parsers of video formats are large, and a file that takes
+// them over owns only this process, which has dropped its privileges (sandbox.h); and a build of
+// FFmpeg under the GPL stays out of the library.
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
@@ -337,7 +337,7 @@ int main(int argc, char** argv) {
     static_cast<void>(!::write(STDERR_FILENO, "usage: shoal-decode SOURCE [--motion]\n", 38));
     return 2;
   }
-  // Nothing of the parent's but the pipe.
+  // Of the parent's descriptors only the pipe stays open.
   ::close(STDIN_FILENO);
   ::syscall(SYS_close_range, 3u, ~0u, 0u);
   ::fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20);

@@ -1,12 +1,12 @@
 // shoal-encode [--even] TARGET: reads frames from standard input, as
 // shoal/video/watch/frames/video_wire.h describes, and writes them as a video by FFmpeg's
-// libraries. The extension of TARGET says the format; H.264 where it may be that. With --even, no
-// frame but the first is coded by itself, which takes many times the bytes of others: H.264 codes a
-// strip of each frame by itself instead, a strip further from frame to frame. A link then takes
-// about as long for each. One cannot seek in such a video.
+// libraries. The extension of TARGET gives the format; H.264 if possible. With --even, only the
+// first frame is coded as a key frame, which takes many times the bytes of others: instead, H.264
+// codes a strip of each frame independently, moving from frame to frame. A link then takes about as
+// long for each. Such a video cannot be seeked.
 //
-// A program of its own because a build of FFmpeg under the GPL stays out of the library; and as
-// confined as the decoder (sandbox.h).
+// A separate program because a build of FFmpeg under the GPL stays out of the library; confined
+// like the decoder (sandbox.h).
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>

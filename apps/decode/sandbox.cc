@@ -124,12 +124,12 @@ void limit(__rlimit_resource what, rlim_t most) {
 }  // namespace
 
 bool enter_sandbox(Needs needs) {
-  ::tzset();  // opens a file the first time that somebody asks for a date
+  ::tzset();  // opens a file the first time a date is computed
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   limit(RLIMIT_CORE, 0);
   if (needs != Needs::kWriteFile) limit(RLIMIT_FSIZE, 0);  // no file; pipes have no size
   limit(RLIMIT_NOFILE, 64);
-  if (kSanitized) return true;  // a sanitizer maps terabytes, and makes calls of its own
+  if (kSanitized) return true;  // a sanitizer maps terabytes, and makes other system calls
   limit(RLIMIT_AS, rlim_t{2} << 30);
   if (kArchitecture == 0) return false;
   constexpr unsigned kFail = SECCOMP_RET_ERRNO | 1;  // EPERM

@@ -1,4 +1,4 @@
-// Scripts by which shells complete the commands and flags of a program.
+// Shell completion scripts for the commands and flags of a program.
 #pragma once
 
 #include <string>

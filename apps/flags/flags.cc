@@ -1,5 +1,4 @@
-// Commands and flags by CLI11, behind the classes of flags.h. This is the only source that includes
-// it.
+// Commands and flags by CLI11, behind the classes of flags.h. Only this source includes CLI11.
 #include "apps/flags/flags.h"
 
 #include <CLI/CLI.hpp>
@@ -50,7 +49,7 @@ Option* add_variable(Command& command, const Setting& setting) {
       setting.value);
 }
 
-// As CLI11's own range, whose message writes numbers with six digits, and the largest one in full.
+// Like CLI11's range, whose message prints numbers with six digits, and the largest one in full.
 Check number_between(double low, double high, const std::string& in_help) {
   const auto problem = [low, high](const std::string& text) -> std::string {
     double number = 0;

@@ -1,9 +1,8 @@
-// Commands and their flags. CLI11 parses them, in flags.cc only: reading it takes a compiler eight
-// seconds, and most sources of this program declare flags. Names are CLI11's where it has the
-// thing.
+// Commands and their flags. CLI11 parses them, in flags.cc only: compiling it takes eight seconds,
+// and most sources of this program declare flags. Names are CLI11's, if it has them.
 //
 //   Command* run = app.add_subcommand("run", "Run a model on inputs");
-//   run->add_option("--top", flags.top, "Show so many classes")->check(in_range(1, 1000));
+//   run->add_option("--top", flags.top, "Number of classes to show")->check(in_range(1, 1000));
 //
 // Nothing here is thread-safe. Variables that are bound to flags must outlive parse().
 #pragma once
@@ -53,7 +52,7 @@ class Option {
 
   Option* required();
   Option* check(const Check& check);
-  // `problem` says what is wrong with a text, or nothing.
+  // `problem` returns the error of a text, or an empty string.
   Option* check(std::function<std::string(const std::string&)> problem);
   Option* needs(const Option* other);
   Option* excludes(const Option* other);
@@ -80,8 +79,8 @@ class Command {
   Command& operator=(const Command&) = delete;
 
   Command* add_subcommand(const std::string& name, const std::string& description);
-  // `names` as in "--output,-o" or, without dashes, a positional argument. Of the types that
-  // flags.cc lists.
+  // `names` as in "--output,-o" or, without dashes, a positional argument. T is one of the types
+  // that flags.cc lists.
   template <class T>
   Option* add_option(const std::string& names, T& value, const std::string& help);
   template <class T>
@@ -89,43 +88,42 @@ class Command {
                      const Check& check) {
     return add_option(names, value, help)->check(check);
   }
-  // An option with a value of its own, which --help shows. `check` is none or one Check.
+  // An option with a default value, which --help shows. `check` is none or one Check.
   template <class T, class... Checks>
   Option* add_setting(const std::string& names, T& value, const std::string& help,
                       const Checks&... check) {
     return add_option(names, value, help, check...)->capture_default_str();
   }
-  // "--scale,!--no-scale" are opposites; "--cluster{own}" has the value "own" where none is given.
+  // "--scale,!--no-scale" are opposites; "--cluster{own}" has the value "own" if none is given.
   Option* add_flag(const std::string& names, bool& value, const std::string& help);
   Option* add_flag(const std::string& names, std::string& value, const std::string& help);
   Option* add_flag(const std::string& names, std::function<void()> given, const std::string& help);
 
-  // A flag for each, under its heading, with the bounds and the default that it has.
+  // A flag for each, under its heading, with its bounds and its default.
   void add(const SettingList& settings);
 
   void footer(const std::string& text);
   void group(const std::string& name);    // a heading in the program's --help; empty: not in it
   void version(const std::string& text);  // what --version prints
   void require_subcommand();
-  // Called in parse(): when this command was given, and before that to refuse what does not go
-  // together.
+  // Called in parse(): after this command was given, and to refuse contradicting flags.
   void callback(std::function<void()> given);
   void check_together(std::function<Status()> check);
 
   std::string name() const;
   std::string description() const;
   std::vector<const Command*> subcommands() const;
-  Command* last_subcommand() const;            // of those added; null: none was
+  Command* last_subcommand() const;            // of those added; null if none was given
   std::vector<const Option*> options() const;  // --help is one
-  // One of them, by its long name, "--epochs". REQUIRES: there is one.
+  // The option with this long name, "--epochs". REQUIRES: it exists.
   Option* option(const std::string& name) const;
-  // How often an option was given. REQUIRES: one of this command's has the name.
+  // How often an option was given. REQUIRES: this command has it.
   size_t count(const std::string& option) const;
-  // Says whether one was. This must outlive it.
+  // A predicate for given flags. This must outlive it.
   GivenFlags given() const;
 
-  // Takes the words after the program's name. Returns the exit code where that is all: it printed
-  // help or the version (0), or what is wrong with the words (else).
+  // Takes the words after the program's name. Returns the exit code if the program should end: it
+  // printed help or the version (0), or an error (else).
   std::optional<int> parse(std::vector<std::string> words);
 
  private:
@@ -137,7 +135,7 @@ class Command {
   std::vector<std::unique_ptr<Option>> options_;
 };
 
-// Flags under one heading of --help, or the usual one. `needs`: none of them goes without that one.
+// Flags under one heading of --help, or the default one. `needs`: all of them require that flag.
 class FlagGroup {
  public:
   explicit FlagGroup(Command& command, std::string heading = "", const Option* needs = nullptr)
@@ -169,7 +167,7 @@ class FlagGroup {
   const Option* const needs_;
 };
 
-// A check that a text can be parsed: what parse(text), a Result, has against it.
+// A check that a text can be parsed: the error of parse(text), a Result.
 template <class Parse>
 std::function<std::string(const std::string&)> parsed_by(Parse parse) {
   return [parse](const std::string& text) {

@@ -1,4 +1,4 @@
-// The objects behind the handles of the C functions, and the way in which these report failures.
+// The objects behind the handles of the C functions, and their error reports.
 #pragma once
 
 #include <shoal/c/shoal.h>
@@ -35,7 +35,7 @@ struct shoal_model {
 
   explicit shoal_model(shoal::Model opened) : model(std::move(opened)) {}
 
-  // Asked once: a network of the zoo is built to say so.
+  // Computed once: it takes building a network of the zoo.
   const Values& inputs() const {
     std::call_once(inputs_asked_, [this] { inputs_ = model.inputs(); });
     return inputs_;
@@ -56,7 +56,7 @@ struct shoal_device {
   std::shared_ptr<shoal::Device> device;
 };
 
-// The device is destroyed after what runs on it.
+// The device is destroyed after its executables.
 struct shoal_session {
   std::shared_ptr<shoal::Device> device;
   shoal::Session session;
@@ -78,10 +78,10 @@ struct shoal_cancel {
 
 namespace shoal::c {
 
-// NULL for OK. Where there is no memory for a message, out_of_memory().
+// NULL for OK. Without memory for a message, out_of_memory().
 shoal_status* status_of(const Status& status) noexcept;
 
-// A status that needs no memory, as a Status would.
+// A status that needs no memory.
 shoal_status* out_of_memory() noexcept;
 
 // For an exception of the standard library.
@@ -104,8 +104,8 @@ inline Status require(const void* argument, const char* name) {
   return argument != nullptr ? Status() : invalid(std::string(name) + " is NULL");
 }
 
-// The fields of an option struct that the caller knows, and defaults for those added since. Later
-// callers may know more fields: kUnsupported if such a field is not zero.
+// The fields of an option struct that the caller knows, and defaults for later ones. Later callers
+// may know more fields: kUnsupported if such a field is not zero.
 template <class Options>
 Result<Options> read_options(const Options* given, const Options& defaults) {
   if (given == nullptr) return defaults;
@@ -124,10 +124,10 @@ Result<Options> read_options(const Options* given, const Options& defaults) {
   return options;
 }
 
-// The device of a handle, or where there is none a CPU of its own.
+// The device of a handle or, if it is NULL, a new CPU.
 std::shared_ptr<Device> device_or_cpu(const shoal_device* device);
 
-// Lets make_device() know clusters, where the library was built with them.
+// Registers clusters with make_device(), if the library was built with them.
 void register_cluster();
 
 }  // namespace shoal::c

@@ -16,7 +16,7 @@ Status open_model(const char* name, shoal_model** out) {
   return {};
 }
 
-// The bytes are copied because C has no way to say who owns them. Weights are views of the copy.
+// The bytes are copied because C cannot express their ownership. Weights are views of the copy.
 Status parse_copy(const void* data, size_t bytes, shoal_model** out) {
   SHOAL_TRY(require(data, "data"));
   SHOAL_TRY(require(out, "out"));

@@ -29,7 +29,7 @@ void operator delete(void* memory, std::size_t) noexcept { ::operator delete(mem
 namespace shoal::c {
 namespace {
 
-// The code of what is reported for an exception when memory has run out.
+// The code reported for an exception when memory has run out.
 shoal_code code_without_memory(const std::exception_ptr& error) {
   nothing_left = true;
   shoal_status* status = guarded([&]() -> Status { std::rethrow_exception(error); });

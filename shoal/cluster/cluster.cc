@@ -60,7 +60,7 @@ Result<std::unique_ptr<Device>> open_board(std::string_view names, const DeviceO
   SHOAL_ASSIGN(Board board, start_board(names, options, training_tasks()));
   SHOAL_ASSIGN(auto connection, connect_board(std::move(board), {.cache = cache_folder()}));
   ClusterOptions how = how_to(asked);
-  how.standby = false;  // within a process, nobody is lost
+  how.standby = false;  // workers within a process are not lost
   return make_cluster_device(std::move(connection), std::move(how));
 }
 

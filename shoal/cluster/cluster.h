@@ -21,28 +21,27 @@
 
 namespace shoal {
 
-// The choice of a cluster, and its use.
+// Options of open_cluster().
 struct OpenClusterOptions {
   // The folder of the cluster. Empty: $SHOAL_CLUSTER_DIR, or ~/.config/shoal/cluster.
   std::filesystem::path folder = {};
   // Plan for many answers a second, with many requests in progress at once, instead of for one
   // answer soon.
   bool throughput = false;
-  // The number of workers, 0 to 2, that may be lost in the middle of a request without a delay. In
-  // any case, a request that fails because a worker was lost is tried once more by those that are
-  // left.
+  // The number of workers, 0 to 2, that may be lost during a request without a delay. In any case,
+  // a request that fails because a worker was lost is tried once more by the others.
   int survive = 0;
-  // Not 0: compare the copies and parities of one request of so many, and leave a worker out whose
-  // results were wrong twice. Needs `survive`, which makes the copies. What is in dispute is
-  // computed on this machine, by one thread.
+  // If not 0, compare the copies and parities of one request of `verify`, and leave a worker out
+  // whose results were wrong twice. Needs `survive`, which makes the copies. Disputed values are
+  // recomputed on this machine, by one thread.
   uint64_t verify = 0;
   std::chrono::milliseconds timeout{60'000};  // for a request without a deadline
-  // Take the workers over from all other programs that use them alone: these lose them, and are
-  // told why. Programs that share workers are not disturbed.
+  // Take the workers over from other programs that use them alone: these lose them, with an error.
+  // Programs that share workers are not disturbed.
   bool exclusive = false;
   // Called for each worker that does not answer, or cannot be measured, and is left out for now,
   // and for each that `verify` leaves out. On any thread, also after open_cluster() has returned:
-  // workers that come later are used, too.
+  // workers that join later are used, too.
   std::function<void(const Status& why)> left_out = {};
 };
 
@@ -57,7 +56,7 @@ struct OpenClusterOptions {
 Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options = {});
 
 // Makes these devices of this machine ("cpu+opencl:0") the workers of a cluster inside this
-// process: a request is split between them, or requests are dealt out by their measured speeds
+// process. A request is split between them, or requests are distributed by measured speed
 // (`throughput`). Fails as make_device() and open_cluster() do.
 Result<std::unique_ptr<Device>> open_board(std::string_view names,
                                            const DeviceOptions& options = {});

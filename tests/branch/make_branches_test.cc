@@ -38,7 +38,7 @@ std::vector<std::pair<std::string, Graph>> classifiers() {
   return all;
 }
 
-// Every classifier of the zoo has exactly so many branches, which share only the input.
+// Every classifier of the zoo has exactly this many branches, which share only the input.
 TEST(MakeBranches, DividesTheClassifiersOfTheZoo) {
   for (const auto& [name, graph] : classifiers()) {
     for (const BranchOptions& options :

@@ -124,7 +124,7 @@ TEST(FindBranches, CountsWhatSharesOnlyTheInput) {
   EXPECT_EQ(branches_in(two + "c = MatMul(x, w)\nd = Abs(a)\ne = Add(d, b)\nf = Add(e, c)\n"
                               "output f\n"),
             3u);
-  // What is made of weights or of the input, without products, is everybody's.
+  // Values made of weights or of the input, without products, belong to all branches.
   EXPECT_EQ(branches_in("v = Abs(w)\na = MatMul(x, v)\nb = Abs(x)\nc = Add(a, b)\noutput c\n"), 0u);
   EXPECT_EQ(branches_in("r = Relu(x)\na = MatMul(r, w)\nb = MatMul(r, w)\nc = Add(a, b)\n"
                         "output c\n"),

@@ -22,7 +22,7 @@ plan::ClusterProfile slow_workers() {
   return profile;
 }
 
-// A cluster of real processes that survives so many losses.
+// A cluster of real processes that survives `survive` losses.
 class Chaos : public testing::Test {
  protected:
   void open(int survive, uint64_t lies = 0, uint64_t verify = 0) {

@@ -10,7 +10,7 @@ namespace {
 
 using plan::Cut;
 
-// The flags, or what is wrong with them.
+// The flags, or their error.
 class Flags {
  public:
   explicit Flags(std::vector<std::string> words) {

@@ -78,7 +78,7 @@ TEST_P(Boards, AnswerAsEachDeviceAlone) {
   auto device = open();
   auto executable = device->compile(graph);
   ASSERT_TRUE(executable.ok()) << executable.status().message();
-  device.reset();  // what it compiled keeps the workers
+  device.reset();  // its executables keep the workers
   for (unsigned i = 0; i < kRequests; ++i) {
     plan::Rng rng(i);
     const std::vector<Tensor> inputs = {

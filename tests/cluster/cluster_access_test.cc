@@ -42,7 +42,7 @@ class Emulated : public testing::Test {
       devices_.push_back(make_paced_device(
           *reference_, {plan::uniform_worker(name, 3e7, 3e7), [] { return 1.0; }}));
       net::TlsOptions tls;
-      tls.channel.beat = 1min;  // nobody is lost because this machine is busy
+      tls.channel.beat = 1min;  // no peer is lost because this machine is busy
       transports_.push_back(*emulation_.transport(
           *folder_.authority()->issue(name, net::TestCluster::now()), name, std::move(tls)));
       workers_.push_back(std::make_unique<cluster::Worker>(cluster::WorkerOptions{.name = name},
@@ -218,7 +218,7 @@ TEST_F(Real, ProfilesAreForgottenWhereTheyPredictBadly) {
   EXPECT_FALSE(is_stored()) << "one worker is as fast as predicted, and the speed-up is not";
 }
 
-// Where nobody has the memory for all of it, one worker's time is the predicted one.
+// If no worker has the memory for all of it, one worker's time is the predicted one.
 TEST_F(Real, OneWorkerWithoutTheMemoryIsNotMeasured) {
   plan::Comparison made = *plan::compare_plans(graph_, *access_.profile(graph_), {});
   made.single_fits = false;

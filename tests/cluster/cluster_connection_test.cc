@@ -1,4 +1,4 @@
-// A connection to a cluster: which workers it has, and what it knows of them.
+// A connection to a cluster: its workers, and its knowledge of them.
 #include "shoal/cluster/device/cluster_connection.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(Connections, LeaveOutWorkersThatCannotBeMeasured) {
   EXPECT_EQ((*made)->profile(graph, {1}).status().code(), Code::kExhausted);
 }
 
-// What is known of workers and links: by those that are there, and since they were measured.
+// Knowledge about workers and links: of the present workers, since they were measured.
 TEST_F(Connections, KnowWorkersAndLinks) {
   cluster_.worker(1).stop();
   const auto made = open({listed(0), listed(1)});
@@ -107,7 +107,7 @@ TEST_F(Connections, GoBeyondTheEpochThatWorkersFollow) {
   EXPECT_TRUE(eventually([&] { return (*before)->lost().size() == 2; })) << "it is taken over";
 }
 
-// A worker that claims the last epoch there is keeps nobody from the others.
+// A worker that claims the last possible epoch does not block the others.
 TEST_F(Connections, IgnoreAnEpochThatCannotBe) {
   const auto network = cluster_.network().transport("liar", unhurried());
   auto listener = *network->listen("liar");
@@ -164,7 +164,7 @@ TEST_F(Connections, MeasureAGraphOnceWhereTheyHaveACache) {
   ASSERT_TRUE((*made)->profile(graph_).ok());
   auto known = store.load(std::chrono::system_clock::now());
   ASSERT_TRUE(known);
-  known->profile.memory_bytes = 123;  // not what is measured
+  known->profile.memory_bytes = 123;  // not the measured value
   store.save(*known, std::chrono::system_clock::now());
   EXPECT_EQ((*made)->profile(graph_)->workers[1].memory_bytes, 123);
 

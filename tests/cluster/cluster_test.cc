@@ -131,8 +131,8 @@ TEST(Cluster, RoundsInputsThatTravelInFewerBytes) {
   EXPECT_GT(rounded, 20u);
 }
 
-// All of a test's workers share one clock, so that what is thought to be ahead is mistaken: times
-// of two machines may be that wrong against each other.
+// All of a test's workers share one clock, so that any measured difference is an error: times of
+// two machines may be that wrong against each other.
 double clock_error(const Coordinator& coordinator) {
   int64_t worst = 0;
   for (const WorkerInfo& info : coordinator.workers()) {
@@ -141,8 +141,8 @@ double clock_error(const Coordinator& coordinator) {
   return 2e-9 * static_cast<double>(worst);
 }
 
-// A task begins when all that it reads has arrived, and what it makes leaves when it has ended:
-// both on the clock of one machine. Transfers are timed by two.
+// A task begins when all its inputs have arrived, and its outputs leave when it has ended: both on
+// the clock of one machine. Transfers are timed by two.
 void expect_causes_first(const Graph& graph, const plan::Plan& plan, const plan::Schedule& schedule,
                          const plan::Timeline& times, double error) {
   for (size_t i = 0; i < schedule.transfers.size(); ++i) {
@@ -150,7 +150,7 @@ void expect_causes_first(const Graph& graph, const plan::Plan& plan, const plan:
     const plan::Span& span = times.transfers[i];
     EXPECT_LT(0, span.begin + error);
     EXPECT_LE(span.begin, span.end + error);
-    // Others may be late with what nobody reads, as rows that a window leaves out.
+    // Others may be late with elements that no task reads, such as rows that a window leaves out.
     if (transfer.to == plan::kCoordinator) {
       EXPECT_LE(span.end, times.seconds + error);
     }
@@ -282,7 +282,7 @@ TEST(Cluster, GoesOnWithoutAWorkerThatIsLost) {
   EXPECT_EQ(cluster.coordinator().lost(), std::vector<int>{2});
 }
 
-// Shares, parities and replicas on workers of which one after the other is lost.
+// Shares, parities and replicas on workers that are lost one after the other.
 TEST(Cluster, AnswersWithoutTheLostWhereThePlanSurvivesThem) {
   Rng rng(5);
   Graph graph;
@@ -322,7 +322,7 @@ TEST(Cluster, AnswersWithoutTheLostWhereThePlanSurvivesThem) {
   }
 }
 
-// As when its power goes: nobody hears anything, not even the end of a connection.
+// As when its power is cut: peers do not even see the end of a connection.
 TEST(Cluster, NoticesAWorkerThatFallsSilent) {
   const auto faults = std::make_shared<net::StreamFaultInjector>(net::Faults{});
   Cluster cluster(3, faults, {}, Cluster::reference, net::ChannelOptions{});

@@ -1,4 +1,4 @@
-// Deployments of protected plans: whatever comes, in whatever order, they compute what is missing.
+// Deployments of protected plans: they compute missing data, whatever comes in whatever order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ TaskCode code_of(const Graph& graph, const plan::Plan& plan, const plan::CodeRea
   return its;
 }
 
-// A plan's workers without threads: pieces are delivered one at a time, in a drawn order. Those who
-// are lost do nothing.
+// A plan's workers without threads: pieces are delivered one at a time, in a random order. Lost
+// workers do nothing.
 class Workers {
  public:
   Workers(const Graph& graph, const plan::Plan& plan, std::chrono::milliseconds wait = {})
@@ -44,7 +44,7 @@ class Workers {
     for (ValueId id : graph.outputs()) answer_.push_back(Tensor(graph[id].type));
   }
 
-  // What the coordinator has when nothing is on its way any more.
+  // The coordinator's pieces when none is in flight any more.
   std::vector<Tensor> run(Rng& rng, const std::vector<Tensor>& inputs, std::set<int> lost) {
     for (const plan::Transfer& transfer : schedule_.transfers) {
       if (transfer.from != plan::kCoordinator) continue;

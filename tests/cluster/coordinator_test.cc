@@ -1,4 +1,4 @@
-// How a coordinator connects, and what it knows of its workers.
+// How a coordinator connects, and its knowledge of its workers.
 #include "shoal/cluster/coordinator/runtime/coordinator.h"
 
 #include <gtest/gtest.h>
@@ -195,8 +195,8 @@ TEST(Coordinator, LeavesAWorkerThatIsThereAsItIsWhenReviving) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// Several deployments are woken by one loss. Who is second must not replace the connection by which
-// the first has deployed: the worker would drop that plan, and nobody would know.
+// Several deployments are woken by one loss. The second must not replace the connection by which
+// the first has deployed: the worker would drop that plan unnoticed.
 TEST(Coordinator, KeepsWhatWasDeployedWhileOthersRevive) {
   Cluster cluster(2);
   Coordinator& coordinator = cluster.coordinator();
@@ -216,7 +216,7 @@ TEST(Coordinator, KeepsWhatWasDeployedWhileOthersRevive) {
   }
 }
 
-// For ThreadSanitizer: what is known of a worker is written when it is revived, while others read.
+// For ThreadSanitizer: facts about a worker are written when it is revived, while others read.
 TEST(Coordinator, TellsOfItsWorkersWhileTheyAreRevived) {
   Cluster cluster(2);
   Coordinator& coordinator = cluster.coordinator();

@@ -77,7 +77,7 @@ TEST(Dealer, FollowsSpeeds) {
         answered(dealer, {{0, microseconds(1000)}, {1, slow * microseconds(1000)}}, 4, kEnd);
     EXPECT_NEAR(count.at(0), 100, 4) << slow;
     EXPECT_NEAR(count.at(1), 100.0 / slow, 4) << slow;
-    // What was on its way at the end.
+    // Requests in progress at the end.
     for (const int worker : {0, 1}) {
       for (int i = 0; i < 4; ++i) dealer.end(worker, false, Time(kEnd));
     }

@@ -74,7 +74,7 @@ TEST(Deployment, DropsWhatComesAfterTheEnd) {
   }
 }
 
-// Requests whose deadline has passed make room: nobody waits for them, even if nobody says so.
+// Requests whose deadline has passed are dropped for others, even without a message.
 TEST(Deployment, DropsWhatIsOverForOthers) {
   using namespace std::chrono_literals;
   Deployment deployment = make_deployment();

@@ -142,8 +142,8 @@ TEST(FailoverDeployment, FoldsInWhoComesBackWithoutPlanning) {
   }
 }
 
-// As long as it is expected back, nothing is made for fewer, and it gets what it had: the others
-// are not deployed to.
+// While it is expected back, no plan is made for fewer workers, and it gets back its plan: the
+// others are not deployed to.
 TEST(FailoverDeployment, RestoresWhoIsExpectedBack) {
   Cluster cluster(3);
   Served served(cluster.coordinator(), 1h);
@@ -385,7 +385,7 @@ TEST(Epochs, OfTwoCoordinatorsThatAreEqualAreToldApart) {
   EXPECT_NE(other.message().find("is in charge in epoch 5, too"), std::string_view::npos)
       << other.message();
   EXPECT_EQ(named, 5u) << "so that it can go beyond";
-  // Who was first connects again as it likes.
+  // The first coordinator reconnects at any time.
   cluster.start(0);
   EXPECT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
   EXPECT_TRUE(cluster.coordinator().revive(0).ok());

@@ -1,4 +1,4 @@
-// Federated rounds on workers in this process, each with data of its own.
+// Federated rounds on workers in this process, each with its own data.
 #include <gtest/gtest.h>
 
 #include "here.h"

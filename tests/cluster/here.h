@@ -22,7 +22,7 @@
 namespace shoal::cluster {
 
 // Waits until `condition` holds; false if it does not within a minute, which is longer than any
-// machine needs that works at all.
+// working machine needs.
 inline bool eventually(const std::function<bool()>& condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!condition()) {
@@ -38,7 +38,7 @@ class Cluster {
  public:
   using MakeDevice = std::function<std::unique_ptr<Device>(int worker)>;
 
-  // By default nobody is given up for silence.
+  // By default no peer is given up for silence.
   explicit Cluster(int workers, const std::shared_ptr<const net::Decorator>& of_last = nullptr,
                    CoordinatorOptions options = {}, const MakeDevice& make_device = reference,
                    const net::ChannelOptions& channels = unhurried())
@@ -66,7 +66,7 @@ class Cluster {
   net::LoopbackNetwork& network() { return network_; }
   Worker& worker(size_t i) { return *workers_[i]; }
 
-  // In the place of the one that was there.
+  // Replaces the previous one.
   void start(size_t i, WorkerOptions options = {}) {
     options.tasks.merge(training_tasks());
     const std::string address = address_of(static_cast<int>(i));

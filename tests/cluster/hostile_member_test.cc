@@ -137,7 +137,7 @@ TEST_F(HostileMembers, WhoAreClientsMayAskAndSendNothing) {
   EXPECT_EQ(code_of(hall.ask(ask)), Code::kInvalidArgument);
 }
 
-// A kind that is in no table is refused from everybody.
+// A kind that is in no table is refused from every role.
 TEST(Permissions, NameEveryMessageThatIsReceived) {
   message::Message traced, nothing;
   traced.mutable_traced();
@@ -177,7 +177,7 @@ TEST_F(HostileMembers, SendNothingToPlansThatDoNotNameThem) {
   Visitor other = visitor("other coordinator", net::Role::kCoordinator);
   other.send_data(kPlan, 1, piece_of(kIn, 0, 4), four_floats(9));
   EXPECT_EQ(code_of(other.hear()), Code::kInvalidArgument);
-  // Nothing of it was kept: the answer is that of who may send.
+  // Nothing of it was kept: the answer is that for a permitted sender.
   Visitor named = visitor("friend", net::Role::kWorker);
   named.send_data(kPlan, 1, piece_of(kIn, 0, 4), four_floats(5));
   net::Frame frame;
@@ -324,7 +324,7 @@ TEST_F(HostileMembers, CannotHaveGraphsMeasuredThatDoNotFit) {
   EXPECT_EQ(code_of(owner.ask(measure, made.SerializeAsString())), Code::kExhausted);
 }
 
-// Nobody reads the result, so the device is free again.
+// The result is not read, so the device is free again.
 TEST_F(HostileMembers, EndTheirMeasurementsWhenTheyLeave) {
   Hooked device;
   std::atomic<bool> begun = false, ended = false;

@@ -192,7 +192,7 @@ TEST_F(HostileWorkers, HoldUpDeploymentsToThemselvesOnly) {
 }
 
 TEST_F(HostileWorkers, AreLostWhenTheySendWhatNobodyWants) {
-  // A payload where there is none, a message for workers, a message that is none.
+  // An unexpected payload, a message for workers, an invalid message.
   const std::vector<std::function<void(net::Channel&)>> scripts = {
       [](net::Channel& channel) {
         message::Message ready;

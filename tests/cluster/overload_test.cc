@@ -1,5 +1,4 @@
-// More requests than workers can answer, and workers that do not keep up: real workers in this
-// process.
+// More requests than workers can answer, and workers that do not keep up, in this process.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -84,8 +83,8 @@ class Held {
   Notification go_on_;
 };
 
-// While the worker holds, those for whom there is no room are refused, and do not wait for it; all
-// are answered in the end.
+// While the worker holds, requests beyond the window are refused, and do not wait for it; all are
+// answered in the end.
 TEST(Overload, OfTwoHundredCallersIsRefusedAtOnceAndAnsweredLater) {
   constexpr int kCallers = 200;
   Held held;
@@ -252,7 +251,7 @@ TEST(Overload, OfAWorkerThatNeverReadsDoesNotStopASurvivingPlan) {
   EXPECT_LT(Clock::now() - begin, kSoon + 15s);
 }
 
-// A worker whose messages come a moment before the timeout: sometimes the one wins, sometimes the
+// A worker whose messages come a moment before the timeout: sometimes one wins, sometimes the
 // other, and every request ends.
 TEST(Overload, OfAWorkerThatAnswersAtTheLastMomentEnds) {
   const auto slow = std::make_shared<net::StreamFaultInjector>(

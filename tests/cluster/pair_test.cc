@@ -243,7 +243,7 @@ TEST_F(Hall, RefusesWhatAPeerThatItDialledMayNotSay) {
   EXPECT_EQ(code_of(shed.ask(release)), Code::kInvalidArgument);
   shed.send_data(kPlan, 1, piece_of(kIn, 0, 4), four_floats());
   EXPECT_EQ(code_of(shed.hear()), Code::kInvalidArgument) << "the plan does not name it";
-  message::Message failed;  // of a plan that sent it nothing: nobody is cut off
+  message::Message failed;  // of a plan that sent it nothing: no peer is cut off
   failed.mutable_failed()->set_code(static_cast<uint32_t>(Code::kUnavailable));
   failed.mutable_failed()->set_plan(kPlan);
   shed.say(failed);

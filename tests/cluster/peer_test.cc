@@ -18,7 +18,7 @@ using ChannelPtr = std::shared_ptr<net::Channel>;
 constexpr bool kPeerSends = true;
 constexpr uint64_t kNewPlan = 100;  // that has sent nothing yet
 
-// A worker that sends, and one end of what it sends by.
+// A sending worker, and one end of its channels.
 class Ways {
  public:
   explicit Ways(const std::string& self = "self") : peers_(self, transport_, admitted()) {
@@ -254,7 +254,7 @@ TEST(PeerConnection, GoesOnOverTwoChannelsWhereBothHaveDialled) {
   EXPECT_FALSE(ways.someone_waits());
 }
 
-// What it has sent may be lost, which nobody else would notice.
+// Its pieces may be lost, which no other part would notice.
 TEST(PeerConnection, TakesAlongThePlansThatSentByWhatBroke) {
   Ways ways;
   const auto peer = ways.at();
@@ -270,7 +270,7 @@ TEST(PeerConnection, TakesAlongThePlansThatSentByWhatBroke) {
   EXPECT_EQ(ways.receive(*second), 3u);
 }
 
-// A plan that was ended may have computed on, and sent what nobody waited for.
+// A plan that was ended may have computed on, and sent pieces that were not awaited.
 TEST(PeerConnection, ForgivesAPlanThatIsStartedAgain) {
   Ways ways;
   const auto peer = ways.at();
@@ -363,7 +363,7 @@ TEST(PeerConnection, SendsNothingToAWorkerOfAnotherName) {
   EXPECT_TRUE(ways.is_closed(*ways.accept()));
 }
 
-// What was sent was dropped there. Nobody else would notice before the deadline of the request.
+// The pieces were dropped there. This would be unnoticed until the deadline of the request.
 TEST(PeerConnection, IsCutOffFromAPeerThatDoesNotHaveThePlan) {
   Ways ways;
   const ChannelPtr theirs = ways.arrive();
@@ -401,7 +401,7 @@ class ShortTimeout final : public net::Channel {
   const ChannelPtr inner_;
 };
 
-// Who is connected and then cut off says nothing, and nobody is to wait long for that.
+// A worker that connects and is then cut off sends nothing, and the greeting must not wait long.
 TEST(Greeting, EndsAtItsDeadline) {
   net::LoopbackNetwork network;
   const auto listener = *network.transport("mute")->listen("mute");

@@ -132,7 +132,7 @@ class Served {
     if (!is_busy_) compute();
   }
 
-  // The worker takes one after the other, and drops what is over.
+  // The worker takes one after the other, and drops expired ones.
   void compute() {
     std::erase_if(given_, [&](const auto& one) { return one.second < now_; });
     is_busy_ = !given_.empty();
@@ -245,7 +245,7 @@ TEST(RequestLoad, IsFairBetweenClients) {
 }
 
 // Ten times as many as can be answered, by clients that wait for ten times as long as one takes:
-// the worker answers all the time, and nobody is kept waiting for nothing.
+// the worker answers all the time, and no client waits in vain.
 TEST(RequestLoad, OfTenTimesTheCapacityCostsNothing) {
   for (unsigned seed = 0; seed < 5; ++seed) {
     SCOPED_TRACE(seed);
@@ -332,7 +332,7 @@ TEST(RequestLoad, EndsEveryRequestOnceByItsDeadline) {
   }
 }
 
-// A worker that has no room refuses: the caller is told to come back, and the worker is not lost.
+// A worker with a full queue refuses: the caller is told to retry, and the worker is not lost.
 TEST(RequestLoad, TakesAWorkerWithoutRoomForNoFault) {
   Served served(1s);
   const uint64_t request = served.submit(60s);

@@ -56,7 +56,7 @@ class Case {
     return all;
   }
 
-  // From whom it may come, the right elements come.
+  // From allowed senders, the right elements come.
   void arrive(Requests& requests, uint64_t attempt, const plan::Transfer& transfer) {
     const auto type = requests.expect(transfer.from, attempt, transfer.piece);
     ASSERT_TRUE(type.ok()) << type.status().message();
@@ -103,8 +103,8 @@ TEST(Requests, AnswerOnceWhateverComesTwice) {
   }
 }
 
-// Who comes back has the plan again, but not what it missed: an attempt that began without it
-// cannot count on it when another goes.
+// A worker that comes back has the plan again, but not the pieces it missed: an attempt that began
+// without it cannot count on it when another is lost.
 TEST(Requests, DoNotCountOnWhoCameBackTooLate) {
   Case example(1);
   plan::Plan plan;
@@ -136,7 +136,7 @@ TEST(Requests, DoNotCountOnWhoCameBackTooLate) {
   EXPECT_NE(second.begin->id, first.begin->id);
 }
 
-// Those who listen to a worker notice that it is silent before the coordinator does.
+// Workers that receive from a worker notice its silence before the coordinator does.
 TEST(Requests, AvoidWhoIsGoneFromAnotherPlan) {
   int cases = 0;
   for (unsigned seed = 0; seed < 50; ++seed) {
@@ -198,8 +198,8 @@ TEST(Requests, IgnoreBlameOfOrByWorkersOutsideThePlan) {
   EXPECT_TRUE(requests.knows(attempt));
 }
 
-// A loss before, in the middle of, or after the answer: it is replayed by who is left, if it
-// needed whom it lost.
+// A loss before, in the middle of, or after the answer: it is replayed by the remaining workers, if
+// it needed the lost one.
 TEST(Requests, AreReplayedByWhoIsLeft) {
   int replays = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {
@@ -322,7 +322,7 @@ TEST(Requests, WaitForTheNextPlanWhereSomebodyMakesOne) {
   EXPECT_EQ(requests.step(patient).begin->deployed->id, 2u);
 }
 
-// A failover deployment that has given up offers what is left of its plans: that is no hope.
+// A failover deployment that has given up offers the rest of its plans: that is no hope.
 TEST(Requests, FailAtOnceAfterSomebodyHasGivenUp) {
   Case example(3);
   Requests requests;
@@ -354,7 +354,7 @@ TEST(Requests, AreNotTriedAgainWhereAWorkerCannotDoThem) {
   EXPECT_TRUE(requests.usable(kService).ok()) << "the next one may be another";
 }
 
-// The one who could not be reached is avoided, not the one who says so.
+// The unreachable worker is avoided, not the one that reports it.
 TEST(Requests, AvoidWhomAWorkerCannotReach) {
   Case example(3);
   Requests requests;

@@ -21,11 +21,11 @@ inline std::unique_ptr<net::Transport> transport_of(
     const std::shared_ptr<net::Membership>& membership) {
   net::TlsOptions tls;
   tls.membership = membership;
-  tls.channel.beat = std::chrono::minutes(1);  // nobody is lost because this machine is busy
+  tls.channel.beat = std::chrono::minutes(1);  // no peer is lost because this machine is busy
   return *net::make_tls_transport(membership->identity(), std::move(tls));
 }
 
-// A worker that serves, with its files.
+// A worker over TLS, with its files.
 class Served {
  public:
   Served(const ClusterFolder& owner, const std::filesystem::path& folder, const std::string& name) {

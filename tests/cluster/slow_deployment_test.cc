@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr int64_t kColumns = 512;
-// What is on its way when a connection breaks may be lost.
+// Bytes in flight when a connection breaks may be lost.
 constexpr double kOneWindow = BulkPacer::kLargestWindow;
 
 // A product with `rows` rows of weights, and another with a few.
@@ -62,7 +62,7 @@ Status ask(RemotePlan& remote, const Graph& graph) {
   return right ? Status() : Status(Code::kInternal, "a wrong answer");
 }
 
-// Counts what is written, and breaks all connections at once.
+// Counts written bytes, and breaks all connections at once.
 class Wires final : public net::Decorator {
  public:
   std::unique_ptr<net::Stream> wrap(std::unique_ptr<net::Stream> stream,
@@ -364,7 +364,7 @@ Status deploy_to_fake(const FakeWorker::Answer& answer, std::chrono::millisecond
   return (*coordinator)->deploy(graph, on_one(graph)).status();
 }
 
-// All weights of the graph, of each of which it has so much.
+// Reports all weights of the graph as missing, with `have` bytes of each.
 void miss(net::Channel& channel, uint64_t plan, const Graph& graph, uint64_t have) {
   message::Message reply;
   reply.mutable_missing()->set_plan(plan);
@@ -403,7 +403,7 @@ TEST(FakeWorkers, ThatAcknowledgeNonsenseAreGivenUp) {
   EXPECT_EQ(status.code(), Code::kCorrupt) << status.message();
 }
 
-// Somebody else may have begun a larger weight under the same hash.
+// Another coordinator may have begun a larger weight under the same hash.
 TEST(FakeWorkers, ThatHaveMoreThanThereIsAreSentAllOfIt) {
   const Graph graph = layers(64);
   std::optional<uint64_t> offset;

@@ -243,7 +243,7 @@ TEST_F(PlanStores, SearchAgainAfterDamage) {
   EXPECT_TRUE(store().load());
 }
 
-// Files that were sealed by somebody: what they say is checked as if it came from a stranger.
+// Validly sealed files: their contents are checked as if they came from a stranger.
 TEST_F(PlanStores, SearchAgainWhereTheFileHoldsNoPlanForThis) {
   using Change = std::function<void(stored::Plan&)>;
   const std::vector<Change> changes = {

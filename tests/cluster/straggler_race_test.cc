@@ -22,7 +22,7 @@ class StragglerRaces : public testing::Test {
     ASSERT_TRUE(race.ok()) << race.status().message();
     race_ = *std::move(race);
   }
-  // One round, in which nobody is slow and nobody sleeps.
+  // One round without a slow worker and without sleeping.
   StragglerOptions one_round() {
     return {.seconds = 0,
             .slow_down =

@@ -12,7 +12,7 @@ namespace shoal::net {
 
 class StreamFaultInjector::Registry {
  public:
-  // Each stream gets a seed of its own, in order of creation, so that a run can be repeated.
+  // Each stream gets its own seed, in order of creation, so that a run can be repeated.
   uint64_t add(FaultyStream* stream) {
     const std::lock_guard lock(mutex_);
     streams_.push_back(stream);
@@ -47,8 +47,7 @@ class StreamFaultInjector::FaultyStream final : public Stream {
   Result<size_t> read(std::span<std::byte> into, Deadline deadline) override {
     for (;;) {
       auto n = inner_->read(into, deadline);
-      // A peer without power does not even close its connection: the end of the stream is hidden,
-      // too.
+      // A peer without power does not even close its connection: the end of stream is hidden, too.
       if (!muted_) return n;
       if (!n.ok()) return wait_in_silence(deadline);
     }

@@ -1,4 +1,4 @@
-// Who is left out, given who accused whom.
+// Which workers are left out for which accusations.
 #include "shoal/cluster/coordinator/policy/strikes.h"
 
 #include <gtest/gtest.h>
@@ -46,9 +46,9 @@ TEST(Strikes, WhoAccusesTooManyAloneIsNotBelieved) {
 }
 
 // Laws over random histories of one liar among honest workers.
-//   A liar that sends what is wrong: only it is ever left out, and it is after two strikes.
-//   A liar that reports what is not: it is left out as soon as it has accused two, and nobody else
-//   stays so.
+//   A liar that sends wrong values: only it is ever left out, and it is after two strikes.
+//   A liar that reports falsely: it is left out as soon as it has accused two, and no other worker
+//   stays left out.
 TEST(Strikes, OneLiarNeverCostsAnHonestWorkerForGood) {
   for (unsigned seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

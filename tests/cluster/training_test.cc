@@ -395,7 +395,7 @@ TEST_F(TrainingWorker, EndsARunWhoseHubBreaksTheProtocol) {
   EXPECT_TRUE(honest.ok()) << honest.status().message();
 }
 
-// They would wait in memory that nobody counts.
+// They would wait in memory that is not counted.
 TEST_F(TrainingWorker, CutsOffWhoSendsLongHeaders) {
   const std::string header(kMostHeaderBytes + 1, 'x');
   for (const bool begins : {true, false}) {

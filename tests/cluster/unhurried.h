@@ -7,7 +7,7 @@
 
 namespace shoal::cluster {
 
-// Nobody is given up for silence: a busy machine may not let a thread run for a while.
+// No peer is given up for silence: a busy machine may not let a thread run for a while.
 inline net::ChannelOptions unhurried() {
   net::ChannelOptions options;
   options.beat = std::chrono::minutes(1);

@@ -1,4 +1,4 @@
-// Workers that lie: they are found, and nobody else is blamed.
+// Workers that lie: they are found, and no other worker is blamed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,9 +25,9 @@ using plan::Rng;
 
 constexpr uint64_t kRequest = 1;
 
-// A plan's workers without threads: pieces are delivered one at a time, in a drawn order, and every
-// machine compares what it has when nothing is on its way any more. The liar changes one element of
-// one result, as it computes it or as it sends it.
+// A plan's workers without threads: pieces are delivered one at a time, in a random order, and
+// every machine compares its pieces when none is in flight any more. The liar changes one element
+// of one result, as it computes it or as it sends it.
 class Machines {
  public:
   struct Lie {
@@ -218,8 +218,8 @@ DisputedRequest request_of(const Drawn& drawn, std::vector<ReportedDispute> disp
           std::move(disputes)};
 }
 
-// The law: whatever a worker changes, and whoever it is sent to, nobody else is accused; and if the
-// answer is wrong, or the lie larger than rounding, it is.
+// The law: whatever a worker changes, and whichever worker it sends it to, no other is accused; and
+// if the answer is wrong, or the lie larger than rounding, it is.
 TEST(Verified, OnlyTheLiarIsAccused) {
   const auto device = make_reference_device();
   int lies = 0, found = 0;
@@ -254,12 +254,11 @@ TEST(Verified, OnlyTheLiarIsAccused) {
     }
   }
   EXPECT_GT(lies, 50);
-  // A lie about something that only its maker reads harms nobody before it is sent on.
+  // A lie about a value that only its maker reads is harmless before it is sent on.
   EXPECT_GE(found, lies * 9 / 10) << lies;
 }
 
-// Workers that report what is not true accuse, at most, those who sent it; what does not fit the
-// plan is ignored.
+// Workers that report falsely accuse only senders; reports that do not fit the plan are ignored.
 TEST(Verified, ReportsAreNotBelievedAgainstThePlan) {
   const auto device = make_reference_device();
   for (unsigned seed = 0; seed < 100; ++seed) {
@@ -318,7 +317,7 @@ Graph two_layers() {
   return graph;
 }
 
-// A model that survives a loss, on workers of which the last may lie, checked all the time.
+// A model that survives a loss, on workers the last of which may lie, checked all the time.
 class Checked {
  public:
   explicit Checked(uint64_t lies, uint64_t verify)

@@ -1,4 +1,4 @@
-// A member that says to a worker what it likes, for tests.
+// A member that sends a worker arbitrary messages, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ class Visitor {
     // A worker may have disconnected this member already.
     static_cast<void>(send(*channel_, message, std::span(&bytes, payload.empty() ? 0 : 1)));
   }
-  // The next reply; an empty one if the worker disconnected.
-  // Signs that the worker is still compiling are no answer.
+  // The next reply, skipping signs that the worker is still compiling; an empty one if the worker
+  // disconnected.
   message::Message hear(net::Frame* whole = nullptr) {
     message::Message message;
     do {

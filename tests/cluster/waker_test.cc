@@ -1,4 +1,4 @@
-// Who is woken, and while somebody waits only.
+// Which workers are woken, and only while a request waits.
 #include "shoal/cluster/coordinator/runtime/waker.h"
 
 #include <gtest/gtest.h>

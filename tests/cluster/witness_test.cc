@@ -82,14 +82,14 @@ TEST(Witness, KeepsNothingOfRequestsThatAreForgotten) {
     witness.add(request, "b", box(1, 0, 1), floats({1}));
     ASSERT_EQ(witness.kept(), 0u);
   }
-  // Nor of those that nobody asks about: they are bounded.
+  // Nor of requests that are never asked about: they are bounded.
   for (uint64_t request = 10'000; request < 20'000; ++request) {
     witness.add(request, "a", box(1, 0, 1), floats({1}));
     ASSERT_LE(witness.kept(), 64u);
   }
 }
 
-// Data 1 and 2, of which the second is shorter, and their parity 3.
+// Data 1 and 2, the second shorter, and their parity 3.
 TEST(Witness, NoticesMembersThatDoNotAddUp) {
   const TaskCode code{
       plan::real_coefficients(2, 1), 0, DType::kF32, {box(1, 0, 2), box(2, 0, 1), box(3, 0, 2)}};

@@ -178,7 +178,7 @@ TEST_F(WorkerProbes, LeaveOutWorkersThatCannotBeMeasured) {
   EXPECT_LT(profile->coordinator.bytes_per_second, 1e18);
 }
 
-// Whatever a peer asks for, he gets an answer or a reason.
+// Whatever a peer asks for, it gets an answer or a reason.
 TEST_F(WorkerProbes, SurviveQuestionsThatMakeNoSense) {
   const auto channel = *asking_->connect("left", net::after(kMessageTimeout));
   const auto ask_for = [&](const message::Message& question, const std::string& payload) {

@@ -1,4 +1,4 @@
-// This machine as a worker: what it gives, and that a cluster reaches it.
+// This machine as a worker: its resources, and that a cluster reaches it.
 #include "shoal/cluster/emulate/workers/worker_service.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The devices that tests hold to the laws: one list for all of them.
+// The devices that tests run the laws on: one list for all of them.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,7 @@ namespace shoal {
 // the reference, cut at random. Made once.
 std::span<const std::unique_ptr<Device>> all_devices();
 
-// As `device`, but supports() is a coin that is tossed for every node: the same seed, graph and
-// node give the same.
+// As `device`, but supports() is random for every node: the same for equal seed, graph and node.
 std::unique_ptr<Device> make_moody_device(std::unique_ptr<Device> device, uint64_t seed);
 
 }  // namespace shoal

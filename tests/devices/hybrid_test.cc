@@ -1,5 +1,4 @@
-// Law: a graph that is cut between two devices answers as on each of them alone, wherever the cut
-// is.
+// Law: a graph that is cut anywhere between two devices answers as on each of them alone.
 #include "shoal/engine/device/hybrid.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What a calibrated loss is worth on other images: many draws, of which sanitizers would see
-// nothing that they do not see in drop_calibration_test.
+// The value of a calibrated loss on other images: many draws, in which sanitizers would see nothing
+// that they do not see in drop_calibration_test.
 #include <gtest/gtest.h>
 
 #include "shoal/shrink/exits/network/multi_exit.h"
@@ -14,8 +14,7 @@ using testing::Lost;
 using testing::lost;
 using testing::World;
 
-// The loss holds on other images, but for the risk. Thresholds for what is counted on the same
-// images do not.
+// The loss holds on other images, within the risk. Thresholds counted on the same images do not.
 TEST(CalibrateForDrop, HoldsOnOtherImagesWhereCountingDoesNot) {
   constexpr int kSeeds = 30, kCounted = 6;
   constexpr double kPoints = 0.3;

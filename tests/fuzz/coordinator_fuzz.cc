@@ -1,6 +1,5 @@
-// A worker says to its coordinator whatever it likes, mostly what makes sense, while plans are
-// deployed to it and requests are made. Afterwards the coordinator's plan on another worker answers
-// as before.
+// A worker sends its coordinator arbitrary messages, mostly valid ones, during deployments and
+// requests. Afterwards the coordinator's plan on another worker answers as before.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -53,8 +52,8 @@ plan::Plan plan_on(int first, int second) {
   return plan;
 }
 
-// The worker that cannot be trusted. It has a thread, which reads and says what the input tells it
-// to, and leaves when the input has ended: nobody has to wait for it.
+// The untrusted worker. It has a thread, which reads and sends as the input says, and leaves when
+// the input has ended, so that no peer has to wait for it.
 class Rogue {
  public:
   Rogue(net::LoopbackNetwork& network, FuzzBytes& input)

@@ -1,5 +1,4 @@
-// The bytes of a fuzzer's input as decisions. Every input means something: where it ends, zeros
-// follow.
+// The bytes of a fuzzer's input as decisions. Every input is valid: zeros follow its end.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@ class FuzzBytes {
   FuzzBytes(const uint8_t* data, size_t size) : left_(data, size) {}
 
   bool empty() const { return left_.empty(); }
-  // The next bytes, as an input of their own: what is read of it does not move what follows.
+  // The next bytes, as a separate input: reading it does not move what follows.
   FuzzBytes take(size_t bytes) {
     const auto taken = left_.first(std::min(bytes, left_.size()));
     left_ = left_.subspan(taken.size());

@@ -11,7 +11,7 @@ namespace {
 
 using namespace shoal;
 
-// Turns away what would only be slow: the fuzzer looks for crashes, not for patience.
+// Refuses inputs that would only be slow: the fuzzer looks for crashes.
 class SmallGraphs : public Device {
  public:
   explicit SmallGraphs(std::unique_ptr<Device> device) : device_(std::move(device)) {}

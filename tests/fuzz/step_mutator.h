@@ -1,5 +1,5 @@
 // Inputs that are steps of the same length. Byte by byte, a mutation would mostly turn a
-// conversation into nonsense; steps that are copied, moved and left out still make sense.
+// conversation into nonsense; steps that are copied, moved and removed remain meaningful.
 #pragma once
 
 #include <algorithm>

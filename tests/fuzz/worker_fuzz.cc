@@ -185,7 +185,7 @@ message::Assignment Member::assignment(FuzzBytes& input) {
 EncodedSetup Member::setup(FuzzBytes& input) {
   TrainingSetup setup;
   const ValueId x = setup.network.add_input("x", {DType::kF32, {1, 4}});
-  const int64_t classes = input.one_in(4) ? 512 : 2;  // whose weights are no part of the message
+  const int64_t classes = input.one_in(4) ? 512 : 2;  // its weights are not part of the message
   const ValueId w = setup.network.add_constant("w", Tensor({DType::kF32, {4, classes}}));
   setup.network.mark_output(*setup.network.add(ops::mat_mul, {x, w}));
   setup.exchange.levels = input.below(3);
@@ -318,7 +318,7 @@ void Member::compose(FuzzBytes& input, message::Message& message, std::string& p
     case 18:
       return compose_training(input, plan, message, payload);
     default:
-      // What only coordinators get, and what nobody gets.
+      // Messages that only coordinators get, or no peer.
       if (input.one_in(2)) message.mutable_traced();
       return;
   }

@@ -9,7 +9,7 @@ namespace {
 [[gnu::constructor]] void limit() {
   const char* name = std::getenv("SHOAL_INSTRUCTION_SET");
   if (name == nullptr) return;
-  // The best come first: lower bits are better, so that what is worse than it stays.
+  // The best come first: lower bits are better, so that worse ones stay.
   for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
     if (std::string_view(name) == hwy::TargetName(left & -left)) {
       hwy::SetSupportedTargetsForTest(left);

@@ -1,4 +1,4 @@
-// What the tests of laws share: a case as a node, its answer by the reference, and the comparison.
+// Shared by the tests of laws: a case as a node, its answer by the reference, and the comparison.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ inline std::string name_case(const testing::TestParamInfo<Source>& param) {
   return std::string(param.param.op->name) + "_" + std::to_string(param.index);
 }
 
-// Holds every operator for which the claim is true to the tests of the suite.
+// Runs the tests of the suite on every operator for which the claim is true.
 #define SHOAL_LAW(suite, claim)                                                                   \
   INSTANTIATE_TEST_SUITE_P(Law, suite,                                                            \
                            testing::ValuesIn(claiming([](const Operator& op) { return claim; })), \

@@ -32,7 +32,7 @@ struct Cases {
   std::set<const Operator*> operators;
 };
 
-// Adds a case to the graph, all inputs that may be fed being inputs of the graph. Every second case
+// Adds a case to the graph; all inputs that may be fed are inputs of the graph. Every second case
 // has its weights as constants.
 inline void add_case(const Device& device, const Operator& op, const Case& c, bool constant_weights,
                      Cases& cases) {
@@ -91,7 +91,7 @@ inline void expect_as_the_reference(Device& device) {
   }
 }
 
-// What a device answers by itself.
+// The outputs of a device by itself.
 inline std::vector<Tensor> outputs_on(Device& device, const Graph& graph,
                                       const std::vector<Tensor>& inputs) {
   auto executable = device.compile(graph);

@@ -1,5 +1,5 @@
-// Every gradient agrees with finite differences, in f64. This file knows no operator by name but
-// those that make one number of a node's outputs.
+// Every gradient agrees with finite differences, in f64. This file names only the operators that
+// reduce a node's outputs to one number.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -124,7 +124,7 @@ double loss_of(const Problem& problem, std::span<const Tensor> inputs) {
   return run(problem.graph, inputs)[0].data<double>()[0];
 }
 
-// The slope of the loss where input i moves along directions[i]; those undefined stay.
+// The slope of the loss when input i moves along directions[i]; undefined ones stay.
 void expect_slope(const Problem& problem, std::span<const Tensor> gradients,
                   std::span<const Tensor> directions) {
   std::vector<Tensor> ahead = problem.inputs, behind = problem.inputs;
@@ -159,7 +159,7 @@ TEST_P(Gradients, AgreeWithFiniteDifferences) {
       const auto problem = problem_of(rng, op, c, all_outputs);
       if (!problem.ok() || problem->loss == kNoValue || problem->learned.empty()) continue;
       const auto both = train::differentiate(problem->graph, problem->loss, problem->learned);
-      if (both.status().code() == Code::kUnsupported) continue;  // it is said, and to whom
+      if (both.status().code() == Code::kUnsupported) continue;  // refused with a reason
       ASSERT_TRUE(both.ok()) << both.status().message();
       ASSERT_TRUE(verify(both->graph).ok());
       const std::vector<Tensor> outputs = run(both->graph, problem->inputs);
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(Law, Gradients, testing::ValuesIn(claiming([](const Ope
                          })),
                          name_case);
 
-// A gradient without a case would be one nobody checks.
+// A gradient without a case would be unchecked.
 TEST(GradientCases, CoverEveryGradient) {
   for (const Operator* op : ops::all()) {
     const bool covered = !claiming([&](const Operator& other) { return &other == op; }).empty();

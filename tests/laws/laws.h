@@ -1,5 +1,5 @@
-// Random cases that the laws of model/graph/operator.h are tried on. Each family of operators gives
-// its own in tests/laws/<family>_cases.cc and is named in list.inc.
+// Random cases for the laws of model/graph/operator.h. Each family of operators has its own in
+// tests/laws/<family>_cases.cc and is named in list.inc.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ std::vector<Source> sources();  // of all families
 std::string describe(const Case& c);
 void PrintTo(const Source& source, std::ostream* os);
 
-// Each law is asked of the operators that claim it.
+// Each law is tested on the operators that claim it.
 template <class Claim>
 std::vector<Source> claiming(Claim claim) {
   std::vector<Source> all = sources();

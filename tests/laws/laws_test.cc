@@ -87,7 +87,7 @@ TEST_P(Linear, MeansAdditive) {
   });
 }
 
-// A product over some of what it adds up, and one over the rest, are the product.
+// A product over some of its terms, and one over the rest, add up to the product.
 TEST_P(Linear, ProductsAreSumsOfTheirTerms) {
   for_each_case([&](const Case& c) {
     const Node node = node_of(op(), c);
@@ -236,7 +236,7 @@ SHOAL_LAW(InPlace, op.in_place);
 SHOAL_LAW(Own, op.expand != nullptr);
 SHOAL_LAW(Deterministic, !op.random);
 
-// A claim without a case would be a claim nobody checks.
+// A claim without a case would be unchecked.
 TEST(LawCases, CoverEveryClaim) {
   std::set<const Operator*> covered;
   for (const Source& source : sources()) covered.insert(source.op);

@@ -1,5 +1,5 @@
-// Removed equals masked: what is left of a node, and of every network of the zoo, answers as the
-// whole does where nobody reads the units that are gone. This file knows no operator by name.
+// Removed equals masked: the rest of a node, and of every network of the zoo, answers as the whole
+// does if the removed units are not read. This file knows no operator by name.
 #include <gtest/gtest.h>
 
 #include <string>

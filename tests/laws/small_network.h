@@ -11,7 +11,7 @@
 namespace shoal::laws {
 
 // The smallest images that leave more than one place to the last norm, which could not measure
-// anything otherwise, and those that the layers of the others can take.
+// anything otherwise, and the smallest that the other networks can take.
 inline const std::map<std::string_view, int64_t> kSizes = {
     {"convnet", 16},    {"logistic", 8}, {"mlp", 8},         {"lenet5", 16},      {"nin", 16},
     {"squeezenet", 40}, {"allcnn", 16},  {"encoder", 6},     {"mobilenetv2", 64}, {"seq2seq", 6},

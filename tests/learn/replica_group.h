@@ -1,5 +1,5 @@
 // ReplicaGroup: data-parallel training in one process. Every worker of a cluster is a Replica, the
-// hub a Merger; what is exchanged are the bytes that would travel.
+// hub a Merger; they exchange encoded bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct GroupOptions {
 // Not thread-safe.
 class ReplicaGroup {
  public:
-  // `network` is for one micro-batch. kInvalidArgument where the shares do not add up to the
+  // `network` is for one micro-batch. kInvalidArgument if the shares do not add up to the
   // micro-batches of a step. REQUIRES: `device` outlives it.
   static Result<ReplicaGroup> create(Device& device, const Graph& network,
                                      const train::TrainerOptions& options,
@@ -32,7 +32,7 @@ class ReplicaGroup {
     size_t received_bytes = 0;  // by each worker
   };
   // One step on a batch: the first axis of inputs and targets is cut into micro-batches. kInternal,
-  // naming the replica, where the weights of one differ from the first one's.
+  // naming the replica, if its weights differ from the first one's.
   Result<Step> step(const Tensor& inputs, std::span<const Tensor> targets, double rate_factor = 1);
 
   Replica& replica(size_t worker) { return replicas_[worker]; }

@@ -67,8 +67,8 @@ TEST(TrainingHistories, KeepTheirPromisesInHundreds) {
   EXPECT_GT(campaign.damages, 40);
 }
 
-// B10: with an exact codec, what is learned does not depend on how many workers there are, or on
-// who of them was killed when.
+// B10: with an exact codec, the result depends neither on the number of workers nor on which of
+// them was killed when.
 TEST_F(Sessions, LearnTheSameBitsWhoeverIsKilled) {
   const uint64_t alone = trained(with(1));
   EXPECT_EQ(trained(with(3)), alone);
@@ -96,9 +96,8 @@ TEST_F(Sessions, LearnTheSameBitsWhenTheHubIsKilled) {
   EXPECT_GT(hub_kills_, 10);
 }
 
-// B11: and where a lost worker sends the run back to its checkpoint, neither on that, with any
-// codec and local steps: a checkpoint in which a worker has no part, as it was lost meanwhile, is
-// none.
+// B11: and if a lost worker sends the run back to its checkpoint, neither on that, with any codec
+// and local steps. A checkpoint without a part of a worker that was lost meanwhile does not count.
 TEST_F(Sessions, LearnTheSameBitsWhenTheyRepeatSteps) {
   const SmallTask small;
   const chaos::TrainingTask task{small.network(), task_.trainer, small.source()};
@@ -207,7 +206,7 @@ TEST_F(Sessions, StepLocallyAsATrainerDoes) {
   }
 }
 
-// They learn the same whoever kills the hub: the outer rule's memory is in the checkpoint.
+// They learn the same even if the hub is killed: the outer rule's memory is in the checkpoint.
 TEST_F(Sessions, LearnInLocalSteps) {
   for (const CodecKind kind : {CodecKind::kF32, CodecKind::kOneBit}) {
     SimulatedTrainingOptions options = with(3, kind);

@@ -1,4 +1,4 @@
-// What a graph answers on random inputs, to compare before and after a pass.
+// The outputs of a graph on random inputs, to compare before and after a pass.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace shoal::passes {
 
-// The graph that a text describes; fails the test if it describes none.
+// The graph that a text describes; fails the test if it is invalid.
 Graph parse(const std::string& text);
 
 // Fails the test if the devices differ, beyond rounding, in an answer.

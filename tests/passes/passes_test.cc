@@ -1,6 +1,6 @@
-// tests/passes/<pass>.txt holds cases of one pass: "== what holds", a graph, "----", the graph that
-// comes out. Dead code is removed from the result, so that a case shows what is left. Every case is
-// also run before and after on random inputs: a pass may not change an answer.
+// tests/passes/<pass>.txt holds cases of one pass: "== the property", a graph, "----", the
+// resulting graph. Dead code is removed from it, so that a case shows the rest. Every case is also
+// run before and after on random inputs: a pass may not change an answer.
 #include "shoal/model/passes/passes.h"
 
 #include <gtest/gtest.h>

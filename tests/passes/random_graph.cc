@@ -213,7 +213,7 @@ class Author {
     keep(node(ops::mat_mul, {node(ops::softmax, {scores}), x}));
   }
 
-  // A node that is there already.
+  // An existing node.
   void again() {
     if (graph_.nodes().empty()) return;
     const Node old = graph_.nodes()[static_cast<size_t>(draw(0, std::ssize(graph_.nodes()) - 1))];

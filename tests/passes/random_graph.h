@@ -1,4 +1,4 @@
-// Random graphs of what networks are made of, and of what exporters leave behind.
+// Random graphs of typical layers, and of typical leftovers of exporters.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,7 @@ std::vector<int> first_workers(size_t count) {
   return workers;
 }
 
-// What really happens with stages whose workers are believed to be so fast; the balancer only hears
-// of it.
+// The real times of stages; the balancer only gets reports of them.
 struct Observed {
   double per_second = 0;
   double slowest_over_mean = 0;  // of what workers compute
@@ -108,7 +107,7 @@ TEST(Balance, SettlesFromABadStart) {
   }
 }
 
-// Against who deals out layers evenly, no more can be gained than the idle were idle.
+// Compared with dealing out layers evenly, the gain is at most the idle time.
 TEST(Balance, LeavesNobodyIdleOfASimplePipeline) {
   for (const auto& [model, workers, gain] : {Case{"alexnet", 6, 2}, Case{"vgg16", 10, 2}}) {
     SCOPED_TRACE(model);
@@ -175,7 +174,7 @@ TEST(Balance, ComesNearTheBestStages) {
   }
 }
 
-// No worker has room for the whole of AlexNet.
+// No worker has the memory for the whole of AlexNet.
 ClusterProfile short_of_memory(ClusterProfile cluster) {
   for (WorkerProfile& worker : cluster.workers) worker.memory_bytes = 170e6;
   return cluster;

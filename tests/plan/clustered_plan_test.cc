@@ -179,7 +179,7 @@ TEST(ClusteredPlans, DropDeadNeurons) {
   EXPECT_LE(10 * summary.clusters->bytes, 4 * summary.clusters->dense_bytes);
 }
 
-// Nobody asks for clusters, and they are what is fastest, or not.
+// Clusters are not asked for: they are used if they are fastest.
 TEST(ClusteredPlans, AreChosenWhereTheyAreFastest) {
   Rng rng(3);
   const Graph graph = layers(rng, {{.rows = 1024, .columns = 1024, .blocks = 4, .outside = 0.001}});

@@ -352,7 +352,7 @@ TEST(Clusters, FollowUnevenSpeeds) {
   EXPECT_EQ(traffic.values, traffic.least);
 }
 
-// M7 of docs/references.md: each of the hub's units saves a value, and nobody finishes after the
+// M7 of docs/references.md: each of the hub's units saves a value, and no worker finishes after the
 // slowest did.
 TEST(Clusters, LetTheHubComputeOutliersInTime) {
   for (unsigned seed = 0; seed < 20; ++seed) {

@@ -9,7 +9,7 @@
 namespace shoal::plan {
 namespace {
 
-// Every set of at most so many members that may be lost.
+// Every set of at most `most` members that may be lost.
 std::vector<std::vector<bool>> loss_patterns(size_t members, int most) {
   std::vector<std::vector<bool>> patterns;
   for (unsigned bits = 0; bits < 1u << members; ++bits) {

@@ -120,7 +120,7 @@ TEST(Planner, ComesNearTheBestPlanThereIs) {
   EXPECT_GE(near, instances * 95 / 100) << "the worst takes " << worst << " times as long";
 }
 
-// Nobody is worse off with more devices than with the best of them alone.
+// More devices are never worse than the best of them alone.
 TEST(Planner, IsNeverSlowerThanTheBestWorker) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

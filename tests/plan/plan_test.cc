@@ -89,8 +89,8 @@ TEST(PartialSums, RefuseWhatIsNotLinear) {
   }
 }
 
-// A layer and the one that adds up its channels, spread as terms: nobody computes a column twice,
-// and what travels is the input and the terms.
+// A layer and the one that adds up its channels, spread as terms: no column is computed twice, and
+// only the input and the terms are sent.
 TEST(PartialSums, NeedOnlyTheirColumnsOfTheLayerBefore) {
   Rng rng(1);
   Graph graph;

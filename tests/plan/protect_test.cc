@@ -1,4 +1,4 @@
-// Protected plans: whoever is lost, the answer is the whole graph's.
+// Protected plans: whichever worker is lost, the answer is the whole graph's.
 #include "shoal/plan/coding/protect.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::vector<int> workers_up_to(int count) {
   return workers;
 }
 
-// Products and what comes between them, each its own segment over so many workers' channels.
+// Products and the nodes between them, each its own segment over the workers' channels.
 Plan by_channels(const Graph& graph, int workers) {
   Plan plan;
   Layout layout{Cut::kChannels, {}, {}, 1};
@@ -44,7 +44,7 @@ Plan by_channels(const Graph& graph, int workers) {
   return plan;
 }
 
-// Every way to lose at most so many of the workers, each from some segment on.
+// Every way to lose at most `most` of the workers, each from some segment on.
 std::vector<Losses> all_losses(Rng& rng, const Plan& plan, int most, int workers) {
   const auto when = [&] {
     return static_cast<size_t>(draw(rng, 0, std::ssize(plan.segments) - 1));
@@ -94,7 +94,7 @@ TEST(Protected, GivesTheAnswerWhoeverIsLost) {
   }
 }
 
-// Two correct computations differ by less than the bound, whoever is lost.
+// Two correct computations differ by less than the bound, whichever worker is lost.
 TEST(RoundingBound, HoldsForDecodedAnswers) {
   const auto device = make_cpu_device({.threads = 1});
   for (unsigned seed = 0; seed < 40; ++seed) {
@@ -186,7 +186,7 @@ Graph random_quantized(Rng& rng) {
   return graph;
 }
 
-// Integers add up: what is decoded is what was lost, to the last bit.
+// Integers add up: the decoded value is the lost one, to the last bit.
 TEST(Protected, IsExactWhereIntegersAreCoded) {
   const auto device = make_cpu_device({.threads = 1});
   for (unsigned seed = 0; seed < 12; ++seed) {

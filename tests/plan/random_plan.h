@@ -17,8 +17,8 @@ Tensor random_tensor(Rng& rng, const Shape& shape);
 // nodes at all.
 Graph random_network(Rng& rng);
 
-// A matrix of blocks: rows and columns whose numbers have the same remainder. Some rows and columns
-// are dead.
+// A matrix of blocks of rows and columns whose numbers have the same remainder. Some rows and
+// columns are dead.
 struct BlockMatrix {
   int64_t rows = 0, columns = 0;
   int64_t blocks = 1;
@@ -30,19 +30,19 @@ Tensor random_blocks(Rng& rng, const BlockMatrix& matrix);
 // One to three sparse layers: Gemm of all kinds, MatMul, with and without an activation.
 Graph random_sparse_layers(Rng& rng);
 
-// Some of its products as sums of up to so many terms, uneven ones.
+// Some of its products as uneven sums of at most `most_terms` terms.
 Graph random_sums(Rng& rng, const Graph& graph, int most_terms);
 
 // Any segments, any layouts, uneven shares.
 Plan random_plan(Rng& rng, const Graph& graph, int workers);
 
-// Every task by so many more workers, drawn from as many as there are.
+// Every task by `more` additional workers, drawn from `workers`.
 Plan random_replicas(Rng& rng, Plan plan, int more, int workers);
 
 // Workers and links of all kinds.
 ClusterProfile random_cluster(Rng& rng, int workers);
 
-// Each node as the layout says; on worker 0 where it cannot be split so.
+// Each node split by the layout; on worker 0 if it cannot be split so.
 Plan split_each_node(const Graph& graph, const Layout& layout);
 
 // To kSameAnswer of the largest (model/tensor/compare.h).

@@ -1,4 +1,4 @@
-// A plan carried out by one process: what every way of carrying it out must give.
+// Runs a plan in one process: the expected answer of all other ways.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace shoal::plan {
 
-// By worker that is lost: the segment from which on it does nothing.
+// By lost worker: the segment from which on it does nothing.
 using Losses = std::map<int, size_t>;
 
-// Tasks see only what the schedule lets them have: pieces they were sent or computed themselves.
+// Tasks see only the pieces that the schedule sends them or that they computed themselves.
 std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& device,
                              const std::vector<Tensor>& inputs, const Losses& losses = {});
 

@@ -1,4 +1,4 @@
-// What surviving losses costs, and what it brings, in virtual time.
+// The cost and the benefit of surviving losses, in virtual time.
 #include "shoal/plan/search/survive.h"
 
 #include <gtest/gtest.h>
@@ -65,8 +65,7 @@ TEST(FirstOfMany, IsAllThatAReaderWaitsFor) {
   ClusterProfile cluster = five_workers();
   const Schedule schedule = *make_schedule(made.graph, made.plan);
   const double together = simulate(made.graph, made.plan, schedule, cluster).seconds;
-  // Any one may be as slow as it likes, though its copies of what is left at the end are waited for
-  // by nobody.
+  // Any one may be arbitrarily slow, although its copies at the end are not waited for.
   for (WorkerProfile& worker : cluster.workers) {
     const WorkerProfile fast = worker;
     for (auto& [op, speed] : worker.operators) speed.seconds += 1000;
@@ -97,7 +96,7 @@ TEST(Wait, LatencyGrowsWithIt) {
   EXPECT_GT(before, mean(latencies(made, cluster, 0, 10)));
 }
 
-// With nobody late, to wait for all or not is the same but for who happens to be first.
+// Without late workers, waiting for all or not is the same, except for which is first.
 TEST(Wait, ForEverIsWaitingForAll) {
   const Graph graph = layers(2);
   Protected made = coded_layers(graph);

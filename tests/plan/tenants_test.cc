@@ -97,7 +97,7 @@ double least_slowdown(const std::vector<Way>& first, const std::vector<Way>& sec
                       const double (&alone)[2], const ClusterProfile& cluster) {
   double least = std::numeric_limits<double>::infinity();
   for (const Way& a : first) {
-    if (a.alone >= least * alone[0]) break;  // nobody is faster among others
+    if (a.alone >= least * alone[0]) break;  // no other is faster
     for (const Way& b : second) {
       if (b.alone >= least * alone[1]) break;
       const Demand both[] = {a.demand, b.demand};
@@ -201,7 +201,7 @@ TEST(Tenants, NeitherStarves) {
   }
 }
 
-// Where no worker has the memory for both models, each gets workers of its own.
+// If no worker has the memory for both models, each gets its own workers.
 TEST(Tenants, ShareMemory) {
   const Graph graph = optimized("lenet5");
   ClusterProfile cluster = uniform_cluster(2, *find_device("pi4"), *find_link("gigabit"));

@@ -106,8 +106,8 @@ TEST_P(Wire, TakesFewerBytes) {
   }
 }
 
-// The image of a plan travels as all else does; who runs the plan rounds it, and a graph that
-// rounds it itself says what comes of that.
+// The image of a plan is sent like everything else; the coordinator rounds it, and a graph that
+// rounds it itself gives the expected result.
 TEST_P(Wire, RoundsInputsWhereItMay) {
   const auto device = make_cpu_device({.threads = 1});
   const ClusterProfile cluster = uniform_cluster(3, *find_device("pi3"), *find_link("wifi-32"));

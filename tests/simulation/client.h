@@ -1,5 +1,5 @@
-// Client: a machine that coordinates. It deploys the model once or twice, mends the deployments,
-// and asks.
+// Client: a machine that coordinates. It deploys the model once or twice, restores the deployments,
+// and sends requests.
 #pragma once
 
 #include <memory>
@@ -60,7 +60,7 @@ class Client {
     std::vector<Tensor> outputs = std::vector<Tensor>(1);
   };
   void judge(const Status& status, const Asked& asked);
-  // Of a plan that is not deployed.
+  // Checks the error of a failed deployment.
   void judge_deployment(const Status& status) const;
 
   World& world_;

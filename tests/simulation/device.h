@@ -8,7 +8,7 @@
 
 namespace shoal::simulation {
 
-// What takes a worker time. Read whenever it begins.
+// The times that a worker takes. Read whenever it begins.
 struct Pause {
   Nanos time = 0;
   int sleepers = 0;  // threads for which it goes on

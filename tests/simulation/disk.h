@@ -1,12 +1,12 @@
-// Disk: what of a folder's files survives a power cut. Files are real ones; what was synced is
-// remembered when fsync() is called (interpose.cc).
+// Disk: the files of a folder that survive a power cut. Files are real; fsync() records synced
+// content (interpose.cc).
 #pragma once
 
 #include <filesystem>
 
 namespace shoal::simulation {
 
-// The file or folder behind this descriptor is on the disk now, as it is.
+// The file or folder behind this descriptor is on the disk now.
 void note_synced(int descriptor);
 
 // Leaves the folder as a power cut may: names as they were when the folder was last synced or as

@@ -57,7 +57,7 @@ void* allocate(size_t bytes, size_t alignment) {
     heap_next = reserve_memory(kHeapBytes);
     heap_end = heap_next + kHeapBytes;
   }
-  // No room beyond what is asked for, where nothing is reused.
+  // Exactly the requested bytes, if memory is not reused.
   const size_t size = reuses ? rounded(bytes) : std::max<size_t>(16, (bytes + 15) / 16 * 16);
   if (reuses && alignment <= 16) {
     std::byte*& first = free_blocks[class_of(size)];

@@ -1,6 +1,6 @@
 // Heap: malloc and its kin for a simulation. Addresses do not depend on the system, so that maps
-// ordered by pointers are in the same order in every run. In a history, memory that was freed is
-// overwritten and not given out again: who uses it reads what no code expects.
+// ordered by pointers are in the same order in every run. In a history, freed memory is overwritten
+// and not reused: a use after free reads garbage.
 #pragma once
 
 #include <cstddef>

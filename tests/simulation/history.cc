@@ -219,7 +219,7 @@ void History::lose(WorkerMachine& worker) {
   });
 }
 
-// It gives signs of life, but does not read what it is sent.
+// It sends heartbeats, but does not read its messages.
 void History::make_deaf(size_t w) {
   note_fault(static_cast<int>(w), false);
   WorkerMachine& worker = *workers_[w];
@@ -258,7 +258,7 @@ void History::hold_back() {
   if (how != 1) world_.network.hold_back(other, one, until);
 }
 
-// What must not cost anybody a request.
+// Disturbances that must not cost any request.
 void History::disturb() {
   const int worker = static_cast<int>(draw(workers_.size()));
   const bool is_probe = one_in(2);

@@ -1,9 +1,9 @@
 // History: one run of a cluster of production workers and coordinators under faults.
 //
 // It is violated by: a wrong answer; a request that ends after its deadline, or with an error that
-// is not worth another try; a request that fails although nothing was lost, or only one worker; a
-// last request that fails although everything has been well again for long; an acknowledged epoch
-// that is lost; threads that wait for ever, or are left over in the end; and a crash.
+// does not allow a retry; a request that fails although nothing was lost, or only one worker; a
+// last request that fails although all faults ended long before; an acknowledged epoch that is
+// lost; threads that wait for ever, or are left over at the end; and a crash.
 #pragma once
 
 #include <filesystem>

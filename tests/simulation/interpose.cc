@@ -113,8 +113,8 @@ int wait_for(pthread_cond_t* condition, pthread_mutex_t* mutex, sim::Nanos deadl
   return in_time ? 0 : ETIMEDOUT;
 }
 
-// Only libcrypto has such locks, for what all machines of this process share. A machine that was
-// killed would keep them for ever, so nobody is interrupted who holds one.
+// Only libcrypto has such locks, for state that all machines of this process share. A killed
+// machine would keep them for ever, so a thread that holds one is not interrupted.
 struct ReadWrite {
   unsigned readers, writer, waiting;
 };
@@ -313,7 +313,7 @@ int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec*)
   return 0;
 }
 int sched_yield() noexcept {
-  // Time passes for whoever polls.
+  // Time passes for a thread that polls.
   sim::sleep_until(sim::now() + sim::kMicrosecond);
   return 0;
 }
@@ -349,7 +349,7 @@ int fdatasync(int file) { return fsync(file); }
 
 // Random numbers come from the seed.
 void std::random_device::_M_init(const std::string&) {}
-void std::random_device::_M_fini() {}  // the library's would close a file that nobody opened
+void std::random_device::_M_fini() {}  // the library's would close a file that was not opened
 std::random_device::result_type std::random_device::_M_getval() {
   return static_cast<result_type>(sim::draw(uint64_t{1} << 32));
 }

@@ -36,8 +36,7 @@ class Connection {
   Status write(size_t way, std::span<const Bytes> pieces, Deadline deadline);
   bool has_input(size_t way) const { return is_due(ways_[way]); }
 
-  // The end that writes into `way` is closed: the other one learns of it as of anything that is
-  // sent.
+  // The end that writes into `way` is closed: the other one learns of it as of any message.
   void shut(size_t way);
   void break_off();  // both ends notice at once
 
@@ -174,7 +173,7 @@ class End final : public net::Stream {
 
 }  // namespace
 
-// Where a machine listens, and who has connected.
+// A machine's listening address, and its connections.
 class Port {
  public:
   Port(int machine, std::string name, net::Role role)

@@ -18,7 +18,7 @@ namespace shoal::simulation {
 
 struct Speed {
   Nanos latency = kMillisecond;
-  Nanos jitter = 0;                    // at most so much more, drawn for each write
+  Nanos jitter = 0;                    // at most this much more, drawn for each write
   double bytes_per_second = 1e8;       // of each connection and direction
   size_t capacity = size_t{64} << 10;  // bytes on their way before a sender has to wait
 };
@@ -30,16 +30,15 @@ class Network {
  public:
   explicit Network(Speed speed) : speed_(speed) {}
 
-  // The transport of a machine, which must be the one that calls. Heartbeats are sent by it.
+  // The transport of the calling machine, which also sends its heartbeats.
   std::unique_ptr<net::Transport> transport(std::string name, net::Role role,
                                             const net::ChannelOptions& options);
 
-  // What `from` sends reaches `to` at this time at the earliest, in connections that there are and
-  // in new ones.
+  // Bytes from `from` reach `to` at this time at the earliest, in existing and new connections.
   void hold_back(int from, int to, Nanos until);
   // Breaks all connections between two machines.
   void break_between(int one, int other);
-  // A machine is gone. Quietly: nobody is told, as when its power is cut. Otherwise its connections
+  // A machine is gone. Quietly: without notice, as when its power is cut. Otherwise its connections
   // are closed, as the kernel of a killed process does.
   void lose(int machine, bool quietly);
   // A machine has been started again: it does not know the connections that it had.

@@ -7,7 +7,7 @@
 namespace shoal::simulation {
 namespace {
 
-// Weights of so many channels do not fit into a message and are sent apart.
+// Weights of this many channels do not fit into a message and are sent apart.
 constexpr int64_t kChannels = 6;
 
 cluster::Workers set_of(size_t bits) {

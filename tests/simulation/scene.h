@@ -21,7 +21,7 @@ struct Scene {
   Plans plans, next_plans;                                 // the next: of the other version
   std::vector<std::vector<Tensor>> answers, next_answers;  // by input
 
-  // Of one version as a whole. With `upgraded` it may be the next one.
+  // An answer of one version. With `upgraded` it may be the next one.
   bool is_answer(size_t input, std::span<const Tensor> outputs, bool upgraded) const;
 };
 

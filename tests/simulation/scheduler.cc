@@ -169,7 +169,7 @@ void Scheduler::run_body() {
   Thread* const ended = current_;
   if (ended->detached) forget(ended);
   switch_to(pick());
-  std::abort();  // nobody switches back
+  std::abort();  // it is never resumed
 }
 
 // The object may be the one whose stack this runs on; the stack is not freed.
@@ -281,7 +281,7 @@ Thread* Scheduler::pick() {
   }
 }
 
-// Lets time pass until a thread's deadline. False: nobody has one.
+// Lets time pass until a thread's deadline. False: none has one.
 bool Scheduler::advance() {
   Nanos next = kNever;
   for (const auto& thread : threads_) {
@@ -378,7 +378,7 @@ Nanos now() { return scheduler().now; }
 
 Nanos clock_of_this_machine() {
   Scheduler& all = scheduler();
-  // Reading a clock takes time, so that whoever polls one gets on.
+  // Reading a clock takes time, so that a polling thread makes progress.
   constexpr Nanos kReading = 50;
   all.now += kReading;
   return all.now + all.machines()[static_cast<size_t>(all.current().machine)].clock_ahead;
@@ -411,7 +411,7 @@ bool wait(const void* address, Nanos deadline, const char* what) {
 int wake(const void* address, int most) { return scheduler().wake(address, most); }
 
 void sleep_until(Nanos time) {
-  // The address of a local variable: nobody wakes it. A frozen machine may, before the time.
+  // The address of a local variable: no thread wakes it. A frozen machine may, before the time.
   const char nobody = 0;
   while (now() < time) wait(&nobody, time, "sleeps");
 }

@@ -1,13 +1,13 @@
 // Scheduler: runs all threads of this process one at a time, in virtual time.
 //
-// A thread is a fiber: a stack of its own on the one thread that the kernel knows. The functions of
+// A thread is a fiber: a separate stack on the one thread that the kernel knows. The functions of
 // the C library that make threads, let them wait and tell the time are replaced (interpose.cc), so
-// production code runs unchanged. The seed draws which thread goes on wherever one waits, unlocks
-// or wakes another. Nothing takes time but waiting: when no thread can run, time jumps to the next
-// deadline. The same seed gives the same run.
+// production code runs unchanged. The seed draws the next thread whenever one waits, unlocks or
+// wakes another. Only waiting takes time: when no thread can run, time jumps to the next deadline.
+// The same seed gives the same run.
 //
-// A machine is a set of threads: those that it begins with, and all that these create. It can be
-// frozen and killed, and has a clock of its own.
+// A machine is a set of threads: its first ones, and all that these create. It can be frozen and
+// killed, and has its own clock.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ inline constexpr Nanos kMicrosecond = 1'000, kMillisecond = 1'000'000, kSecond =
 
 struct Disorder {
   uint64_t seed = 0;
-  // A thread that could go on is interrupted one in so many times. 0: never.
+  // A runnable thread is interrupted one in this many times. 0: never.
   uint32_t interrupt_one_in = 0;
-  // The same for being held up for up to `longest_delay`, as by a busy or slow machine.
+  // Likewise for a delay of up to `longest_delay`, as by a busy or slow machine.
   uint32_t delay_one_in = 0;
   Nanos longest_delay = 0;
 };
@@ -80,7 +80,7 @@ void revive(int machine);  // it may have new threads
 bool is_dead(int machine);
 
 std::string describe_threads();  // and what each waits for
-uint64_t hash();                 // of which thread ran when
+uint64_t hash();                 // of the order in which threads ran
 uint64_t switches();
 
 }  // namespace shoal::simulation

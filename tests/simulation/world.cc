@@ -13,7 +13,7 @@ void finish(Report& report) {
   report.switches = switches();
   report.bytes = allocated_bytes();
   report.lasted = now();
-  ::_exit(0);  // the memory is that of a process of its own
+  ::_exit(0);  // the memory is a separate process's
 }
 
 void violate(Report& report, const std::string& how) {

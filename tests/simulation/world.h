@@ -1,4 +1,4 @@
-// World: what the machines of a history share, and what is known of its faults.
+// World: the state shared by the machines of a history, and its known faults.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +27,7 @@ struct World {
   std::filesystem::path folder;  // for the files of workers; empty: they have none
 
   Nanos slack = 50 * kMillisecond;  // by which a request may end after its deadline
-  // Events so far that may lose requests, and whether each was the loss of one same worker.
+  // Events so far that may lose requests, and whether all were losses of the same worker.
   int faults = 0;
   int lost_worker = -1;
   bool is_noticed = true;  // by production code, soon
@@ -35,15 +35,15 @@ struct World {
   uint64_t latest_epoch = 0;
   std::map<std::string, uint64_t> epochs = {};  // that each worker has acknowledged
 
-  // Whether a request that has time enough has to be answered: nothing happened that may lose it,
-  // or only one worker was lost.
+  // Whether a request with enough time has to be answered: nothing happened that may lose it, or
+  // only one worker was lost.
   bool must_answer() const {
     if (faults == 0) return true;
     return faults == 1 && lost_worker >= 0 && (is_noticed || scene.survive > 0);
   }
 };
 
-// Ends the history. `how` is what it has broken.
+// Ends the history. `how` names the violation.
 [[noreturn]] void violate(Report& report, const std::string& how);
 // Ends the history well.
 [[noreturn]] void finish(Report& report);

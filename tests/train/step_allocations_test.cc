@@ -1,4 +1,4 @@
-// After the first step, which makes what is kept, a step of training asks for no memory.
+// After the first step, which makes all buffers, a step of training allocates no memory.
 #include <gtest/gtest.h>
 
 #include <atomic>

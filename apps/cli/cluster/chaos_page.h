@@ -7,7 +7,7 @@
 
 namespace shoal::cli {
 
-// The title may be anybody's text.
+// The title is untrusted text.
 std::string chaos_page(const std::string& title, const chaos::ChaosReport& report);
 
 }  // namespace shoal::cli

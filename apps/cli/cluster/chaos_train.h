@@ -1,4 +1,4 @@
-// shoal chaos --train: what becomes of training while workers, or the hub, are killed.
+// shoal chaos --train: training while workers, or the hub, are killed.
 #pragma once
 
 #include "../exit_codes.h"

@@ -51,7 +51,7 @@ Outcome init(const Flags& flags) {
   return {};
 }
 
-// Serves until one has joined, or the token has expired, or someone stops it.
+// Serves until a device has joined, or the token has expired, or it is interrupted.
 Outcome invite(const Flags& flags) {
   Notification over;
   const StopSignals signals([&] { over.notify(); });
@@ -81,7 +81,7 @@ Outcome list(const Flags& flags) {
   return {};
 }
 
-// Only who shows a certificate of this cluster in that name is listed.
+// Only workers that show a certificate of this cluster for that name are listed.
 Outcome add_discovered(const Flags& flags) {
   const ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage, folder.transport());

@@ -17,8 +17,8 @@ using DeployProgress = std::function<Status(const cluster::WeightsProgress&)>;
 
 // Connects to the workers of the folder that the environment names, or of the default one, to the
 // ranks of MPI, or to the devices of a board. Workers that do not answer, or cannot be measured,
-// are named on stderr and left out until they come. `progress` is told of weights that travel,
-// instead of a line on the terminal.
+// are named on stderr and left out until they join. `progress` is called while weights are sent,
+// instead of showing a line on the terminal.
 Result<std::unique_ptr<ClusterAccess>> open_access(const PlanFlags& flags,
                                                    DeployProgress progress = nullptr);
 

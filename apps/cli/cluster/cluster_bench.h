@@ -1,5 +1,4 @@
-// shoal bench --cluster: a plan on real workers, beside the best of them alone and beside what was
-// predicted.
+// shoal bench --cluster: a plan on real workers, beside the best of them alone and the prediction.
 #pragma once
 
 #include "../cli.h"
@@ -19,15 +18,15 @@ struct ClusterBenchFlags {
 };
 
 Outcome bench_cluster(const ClusterBenchFlags& flags);
-// --while-deploying: requests while the weights of another model travel.
+// --while-deploying: requests while the weights of another model are sent.
 Outcome bench_deployment(const ClusterBenchFlags& flags);
-// --survive R --stragglers TIMES: what it saves to go on with the first that are enough, where one
-// worker is slow.
+// --survive R --stragglers TIMES: the gain from continuing with the first sufficient results, while
+// one worker is slow.
 Outcome bench_stragglers(const ClusterBenchFlags& flags);
-// --survive R --verify P: what it costs to check requests for wrong results.
+// --survive R --verify P: the cost of checking requests for wrong results.
 Outcome bench_verify(const ClusterBenchFlags& flags);
-// --objective throughput: how many answers a second, with several requests on their way at once;
-// with --balance, from layers dealt out evenly work is moved while requests are answered.
+// --objective throughput: answers a second, with several requests in progress at once; with
+// --balance, work is moved from an even division of layers while requests are answered.
 Outcome bench_stream(const ClusterBenchFlags& flags);
 
 }  // namespace shoal::cli

@@ -13,10 +13,10 @@
 
 namespace shoal::cli {
 
-// Plans are made as the flags say. The device outlives the executables that it compiled.
+// Plans follow the flags. The device outlives its executables.
 Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags);
 
-// The same if the flags ask for a cluster, or else what computes here.
+// Likewise if the flags ask for a cluster, or else the local device.
 inline Result<std::unique_ptr<Device>> open_device(const PlanFlags& flags,
                                                    const config::DeviceSettings& here) {
   return flags.is_on_cluster() ? open_cluster_device(flags) : make_device(here);
@@ -30,7 +30,7 @@ inline Outcome fail_opening(const PlanFlags& flags, const Status& why) {
 using PlaceClients = std::function<std::vector<int>(const Graph&, const plan::ClusterProfile&,
                                                     const std::set<int>& workers)>;
 
-// A device for each of so many clients. Every worker has the network whole, and answers the clients
+// A device for each of `count` clients. Every worker has the whole network, and answers the clients
 // that `place` gives it.
 Result<std::vector<std::unique_ptr<Device>>> open_client_devices(const PlanFlags& flags,
                                                                  PlaceClients place,

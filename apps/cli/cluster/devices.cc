@@ -1,4 +1,4 @@
-// shoal devices: every worker of the cluster: what it is, how fast, how far, how busy.
+// shoal devices: every worker of the cluster: its hardware, speed, link and load.
 #include <cstdio>
 
 #include "../cli.h"

@@ -1,5 +1,5 @@
-// The flags by which a worker or a coordinator is told that it is emulated. 'shoal emulate' and
-// 'shoal chaos' give them to workers on the command line and to the coordinator in the environment.
+// The flags that tell a worker or a coordinator that it is emulated. 'shoal emulate' and 'shoal
+// chaos' pass them to workers on the command line and to the coordinator in the environment.
 #pragma once
 
 #include "apps/flags/flags.h"
@@ -11,7 +11,6 @@ namespace shoal::cli {
 struct EmulationFlags : emulate::EmulationSettings {
   void add_to(Command& command);
   static Result<EmulationFlags> of_environment();
-  // Reads the file.
   Result<emulate::Emulation> make() const;
 };
 

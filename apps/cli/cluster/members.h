@@ -1,4 +1,4 @@
-// The commands about the members of a cluster: who they are, until when, and who is none any more.
+// The commands about the members of a cluster: the list, renewals and removals.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ void say(const std::string& line);
 // shoal cluster status
 Outcome show_members(const std::string& folder, bool json);
 
-// shoal cluster renew: the certificates of all workers, or of one. Where the authority is
-// elsewhere, that of this machine.
+// shoal cluster renew: the certificates of all workers, or of one. Without the authority, that of
+// this machine.
 Outcome renew_members(const std::string& folder, const std::string& name);
 
 // shoal cluster remove: revokes, and tells all workers.

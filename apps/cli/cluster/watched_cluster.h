@@ -1,4 +1,4 @@
-// A cluster as a device, and what is seen of it.
+// A cluster as a device, with a view of its state.
 #pragma once
 
 #include <memory>

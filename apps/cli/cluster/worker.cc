@@ -36,7 +36,7 @@ struct Flags {
   std::string name;
   std::string folder = cluster::default_worker_folder().string();
   emulate::WorkerServiceOptions service;
-  std::filesystem::path data;  // of its own, to learn from; empty: none
+  std::filesystem::path data;  // this worker's, for training; empty: none
   std::string format;
   bool secure_only = false;
   bool announce = false, no_announce = false;  // neither: where others can reach it

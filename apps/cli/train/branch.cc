@@ -26,8 +26,7 @@ struct BranchFlags : branch::BranchSettings {
   TrainFlags train;
   config::ClusterSettings cluster{.workers = 0, .device = "pi3", .link = "ethernet-100"};
 
-  // The devices that branches are for, of which there are as many as branches unless a flag says
-  // otherwise.
+  // The devices for the branches: as many as branches, unless a flag says otherwise.
   Result<plan::ClusterProfile> cluster_for(size_t count) const {
     config::ClusterSettings all = cluster;
     if (all.workers == 0) all.workers = count;

@@ -5,8 +5,8 @@
 
 namespace shoal::cli {
 
-// Becomes true with the first of these signals, after which a step ends and what is known is
-// written; the second one kills. Never null.
+// Becomes true with the first of these signals: the current step is finished and the results so far
+// are written. The second one kills. Never null.
 const std::atomic<bool>* cancel_on_signals();
 
 }  // namespace shoal::cli

@@ -1,4 +1,4 @@
-// What commands share that let networks learn: a line for how far the network is, and how they end.
+// Shared by commands that train networks: a progress line, and the end of a run.
 #pragma once
 
 #include <cstdio>
@@ -16,8 +16,8 @@
 
 namespace shoal::cli {
 
-// How far the network is that learns now, on one line of the terminal, for commands that let
-// several networks learn one after the other.
+// The progress of the network that is training, on one line of the terminal, for commands that
+// train several networks in sequence.
 class NetworkLine {
  public:
   // `left` ends the line: "12 s left".
@@ -69,7 +69,7 @@ inline Outcome fail_to_learn(const Status& status) {
   return {Exit::kInterrupted, "interrupted; nothing was written"};
 }
 
-// Prints the result, or says why there is none.
+// Prints the result, or the error.
 template <class T>
 Outcome print_result(const Result<T>& result, bool json) {
   if (!result.ok()) return fail_to_learn(result.status());

@@ -17,7 +17,7 @@ struct ShrinkFlags : config::ShrinkSettings {
   // Reads the recipe, if one was given; flags that were given have the last word. Fails as
   // read_shrink_recipe() does.
   Status take_recipe();
-  // What the flags say, and the recipe that was read.
+  // The flags combined with the recipe.
   config::ShrinkRecipe all() const;
   // All options. Saves the preset if --save-preset was given.
   Result<shrink::ShrinkOptions> resolve() const;

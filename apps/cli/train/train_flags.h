@@ -23,9 +23,9 @@ struct TrainFlags : config::TrainingSettings {
   bool json = false;
 
   void add_to(Command& command);
-  // The flags that say how a network learns from which data, and none of the others. Where a recipe
-  // may name model and data, no flag has to. kNoModel: the command makes its networks itself.
-  // kWorkersToo: the data may lie on workers, so that the command asks for it where it does not.
+  // The flags for training and data only. If a recipe may name model and data, they are optional.
+  // kNoModel: the command makes its networks itself. kWorkersToo: the data may lie on workers, so
+  // that the command asks for it if needed.
   enum class Source { kFlags, kRecipeToo, kNoModel, kWorkersToo };
   void add_recipe_to(Command& command, Source source = Source::kFlags);
 
@@ -36,8 +36,8 @@ struct TrainFlags : config::TrainingSettings {
   Result<fit::TrainingOptions> resolve(const Preprocess& preprocess_before = {}) const;
 };
 
-// By the workers of a cluster together, and by clients, each from its own examples: simulated ones,
-// or workers that have data.
+// On the workers of a cluster together, and by federated clients, each with its own examples:
+// simulated ones, or workers that have data.
 Outcome train_on_cluster(const TrainFlags& flags);
 Outcome train_federated(const TrainFlags& flags);
 

@@ -41,8 +41,8 @@ struct SpecialiseSettings {
 // All but files.
 SettingList settings_of(SpecialiseSettings& settings);
 
-// All options, with a head that learns by `recipe` and is written where that says, and features
-// beside the file unless they have a folder.
+// All options, with a head that is trained and written according to `recipe`, and features beside
+// the file unless they have a folder.
 SpecialiseOptions resolve(const SpecialiseSettings& settings, fit::TrainingOptions recipe);
 
 }  // namespace shoal::catalog
@@ -51,7 +51,7 @@ namespace shoal::schedule {
 
 Facts facts_of(const DaysReport& days);
 
-// The options of all tasks, as rows; with `days`, those that answered, and how often.
+// The options of all tasks, as rows; with `days`, with the number of their answers.
 std::vector<Facts> option_rows(const Catalog& catalog, const DaysReport* days = nullptr);
 // The same for scripts, task by task.
 Json tasks_json(const Catalog& catalog, const DaysReport* days = nullptr);
@@ -72,8 +72,8 @@ struct SimulatedDays {
   schedule::DaysReport report;
 };
 
-// All days, by one scheduler that goes on learning. Fails as the files do, and with
-// kInvalidArgument where the log cannot be written.
+// Simulates all days, by one scheduler that continues to learn. Fails as the files do, and with
+// kInvalidArgument if the log cannot be written.
 Result<SimulatedDays> simulate_days(const DaysSettings& settings);
 
 }  // namespace shoal::config

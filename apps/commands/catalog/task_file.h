@@ -1,5 +1,5 @@
-// The file of 'shoal catalog build': a network, what it learns from, and the variants to make.
-// docs/reference/scheduling.md has its form.
+// The file of 'shoal catalog build': a network, its training data, and the variants to make.
+// docs/reference/scheduling.md describes the format.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ struct CatalogTask {
   catalog::BuildOptions options;  // without folders
 };
 
-// kInvalidArgument where it makes no sense.
+// kInvalidArgument for invalid contents.
 Result<CatalogTask> parse_task(std::string_view text, const std::string& name);
 Result<CatalogTask> read_task(const std::filesystem::path& path);
 

@@ -1,4 +1,4 @@
-// shoal convert: its settings, and what it says of a network that it compressed.
+// shoal convert: its settings, and its description of a compressed network.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,10 @@ struct CompressSettings {
 // All but the method, which has a flag of its name.
 SettingList settings_of(CompressSettings& settings);
 
-// kInvalidArgument if a flag was given that is for a method where there is none, or that the method
-// does not read.
+// kInvalidArgument if a given flag needs a method and there is none, or the method ignores it.
 Status check(const CompressSettings& settings, const GivenFlags& given);
 
-// Where the examples come from that a method sees. A method that can do without sees none where no
-// folder was given.
+// The source of a method's examples. A method that can do without uses none if no folder was given.
 enum class ExampleSource { kNone, kFolder, kRandom };
 // REQUIRES: there is a method.
 ExampleSource example_source(const CompressSettings& settings);
@@ -42,8 +40,7 @@ ExampleSource example_source(const CompressSettings& settings);
 Result<compress::CalibrationData> examples_for(const CompressSettings& settings, const Graph& graph,
                                                const Preprocess& how);
 
-// What the method runs the network on, where that is the CPU, and how the method int8 rounds.
-// REQUIRES: there is a method.
+// The CPU options of the method, and the rounding of the method int8. REQUIRES: there is a method.
 CpuOptions cpu_options(const CompressSettings& settings);
 compress::Int8Options int8_options(const CompressSettings& settings);
 
@@ -51,14 +48,13 @@ compress::Int8Options int8_options(const CompressSettings& settings);
 
 namespace shoal::compress {
 
-// Where the result was written, and what it was made of.
+// The path of the result, and its source.
 struct WrittenFile {
   std::string path;
   int64_t bytes = 0;
   size_t examples = 0;  // that were seen
 };
 Json to_json(const Compressed& result, const Method& method, const WrittenFile& file);
-// Some lines.
 std::string text_of(const Compressed& result, const Method& method, const WrittenFile& file);
 
 }  // namespace shoal::compress

@@ -1,4 +1,4 @@
-// shoal eval: what is evaluated, and the rows, JSON fields and sentences of its results.
+// shoal eval: its tasks, and the rows, JSON fields and sentences of its results.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ enum class EvaluationTask : uint8_t {
 std::vector<std::string> evaluation_tasks();
 std::vector<std::string> evaluation_formats();
 
-// The task of this name. kInvalidArgument for another name, and where the task does not read data
-// of this format: each format is read by one task.
+// The task of this name. kInvalidArgument for another name, and if the task does not read this data
+// format: each format is read by one task.
 Result<EvaluationTask> evaluation_task(std::string_view task, std::string_view format);
 
 }  // namespace shoal::config
@@ -43,14 +43,14 @@ double images_per_s(const Evaluation& answers, double seconds);
 // Answers that took `seconds`.
 Facts facts_of(const Evaluation& answers, double seconds);
 
-// What a person should know who reads them, in one line; empty if there is nothing.
+// A caveat for readers of the results, in one line; empty if none.
 std::string warning_of(const Evaluation& answers);
 
 }  // namespace shoal::fit
 
 namespace shoal::exits {
 
-// Answers that took `seconds`, and what the exits saved.
+// Answers that took `seconds`, and the savings of the exits.
 Json to_json(const ExitsEvaluation& result, const Runner& runner, double seconds);
 // A row for each exit and for the last classifier.
 std::vector<Facts> rows_of(const ExitsEvaluation& result, const Runner& runner);
@@ -63,7 +63,6 @@ namespace shoal::detect {
 
 // For images that took `seconds`, by a detector of this head.
 Json to_json(const Precision& precision, HeadKind head, double seconds);
-// A line.
 std::string text_of(const Precision& precision, HeadKind head);
 
 }  // namespace shoal::detect
@@ -71,7 +70,6 @@ std::string text_of(const Precision& precision, HeadKind head);
 namespace shoal::watch {
 
 Json to_json(const GateEvaluation& result);
-// A line.
 std::string text_of(const GateEvaluation& result);
 
 // The metrics of the better association, and of the plain one under its name.

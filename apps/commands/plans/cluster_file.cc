@@ -35,7 +35,7 @@ class ClusterReader {
   }
 
  private:
-  // 0, or a number whose products and quotients are some; `fallback` if it is not there.
+  // 0, or a number whose products and quotients are finite; `fallback` if absent.
   static Result<double> number(const toml::table& table, std::string_view key, double fallback) {
     const toml::node* node = table.get(key);
     if (node == nullptr) return fallback;
@@ -120,7 +120,7 @@ class ClusterReader {
     return {};
   }
 
-  // Without a table of its own, it is linked as the first worker is.
+  // Without a table, it is linked as the first worker is.
   Result<plan::ClusterProfile> read_coordinator() {
     cluster_.coordinator = cluster_.links[0];
     if (const toml::table* table = root_["coordinator"].as_table()) {

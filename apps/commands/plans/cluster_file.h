@@ -1,5 +1,5 @@
-// cluster.toml, the devices of a cluster and their links, which docs/reference/cluster.md
-// describes, and the settings that stand for a file of equal ones.
+// cluster.toml, the devices of a cluster and their links (docs/reference/cluster.md), and the
+// settings for equal devices without a file.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace shoal::config {
 
-// `name` is that of the file, for messages. kInvalidArgument with the line where it makes no sense.
+// `name` is that of the file, for messages. kInvalidArgument with the line for invalid contents.
 Result<plan::ClusterProfile> parse_cluster(std::string_view text, const std::string& name);
 Result<plan::ClusterProfile> read_cluster(const std::filesystem::path& path);
 
@@ -24,15 +24,15 @@ struct ClusterSettings {
   std::string link = "gigabit";
 };
 
-// All but the file. `device` is what the one is called that says what workers are, `count` the help
-// of their number.
+// All settings except the file. `device` is the name of the setting for the workers' device,
+// `count` the help of their number.
 SettingList settings_of(ClusterSettings& settings, const std::string& device = "device",
                         const std::string& count = "How many workers");
 
 // The same cluster as a file describes it. REQUIRES: the settings have no file.
 std::string to_toml(const ClusterSettings& settings);
 
-// Fails as read_cluster(), and with kInvalidArgument for names that plans do not know.
+// Fails as read_cluster(), and with kInvalidArgument for unknown names.
 Result<plan::ClusterProfile> make_cluster(const ClusterSettings& settings);
 
 }  // namespace shoal::config

@@ -117,8 +117,7 @@ std::string summary_text(const Comparison& made) {
   std::string text = best.name + ": " + ms(best) + " ms, " + fixed(made.speedup(), 2) +
                      " times as fast as one worker (" + ms(made.single) + " ms); " +
                      in_bytes(static_cast<long long>(best.timeline.wire_bytes)) + " travel";
-  // Where workers repeat each other, nearly all is read more than once: there is no halo to speak
-  // of.
+  // If workers repeat each other, nearly all is read more than once: there is no halo to speak of.
   if (best.plan().survives == 0) {
     text +=
         ", " + in_bytes(halo_bytes(best.graph(), best.plan(), best.schedule())) + " of them halos";

@@ -1,5 +1,5 @@
-// shoal plan and shoal simulate: a model and the plans for it that settings ask for, and their
-// rows, JSON fields and sentences.
+// shoal plan and shoal simulate: a model and its plans according to the settings, and their rows,
+// JSON fields and sentences.
 //
 //   SHOAL_ASSIGN(const config::Planned planned,
 //                config::make_planned(settings, settings.options(), {"zoo:vgg16", graph},
@@ -43,9 +43,9 @@ struct NamedGraph {
 // How fast a cluster is at a graph.
 using ProfileOf = std::function<Result<plan::ClusterProfile>(const Graph&)>;
 
-// `options` may be others than those of the settings. Where values travel in eight bits, their
-// ranges are those of a random input, good for measuring only: `make_device` is called then, after
-// the profile is known, for a device that sees them. Fails as these functions and compare_plans().
+// `options` may differ from those of the settings. If values are sent in eight bits, their ranges
+// are those of a random input, good for measuring only: `make_device` is called then, after the
+// profile is known, for a device that computes them. Fails as these functions and compare_plans().
 Result<Planned> make_planned(const PlanSettings& settings, plan::PlanOptions options,
                              const NamedGraph& model, const ProfileOf& profile_of,
                              const std::function<Result<std::unique_ptr<Device>>()>& make_device);
@@ -76,15 +76,13 @@ struct BesideOne {
 Facts facts_of(const BesideOne& made);
 BesideOne beside_one(const Comparison& made, std::string model);
 
-// The best plan against one worker, its price, why the next ones are slower, and advice: a line
-// each.
+// The best plan against one worker, its price, why the next ones are slower, and advice, by line.
 std::string summary_text(const Comparison& made);
 
 // What `shoal plan --json` prints: summary.h.
 Json to_json(const Comparison& made, const std::string& model);
 
-// The stages of the best plan with the workers that take turns, and what each worker does for one
-// request.
+// The stages of the best plan with their workers, and the work of each worker for one request.
 std::vector<Facts> stage_rows(const StreamComparison& made);
 std::vector<Facts> worker_rows(const StreamComparison& made);
 
@@ -96,8 +94,7 @@ std::string summary_text(const StreamComparison& made);
 // Bytes between workers, for one request.
 double wire_bytes_per_request(const StreamPrediction& plan);
 
-// The same members as a plan for one request has (summary.h); milliseconds are those between
-// answers.
+// The same members as for one request (summary.h); milliseconds are those between answers.
 Json to_json(const StreamComparison& made, const std::string& model);
 
 // The models and their rates, the cluster, and the plans for them. REQUIRES: as many of each.
@@ -112,12 +109,12 @@ struct Tenancy {
 // number of rates than of models.
 Result<Tenancy> tenancy_of(std::vector<std::string> models, std::vector<double> rates);
 
-// The same with its plans, for these graphs of its models. Fails as plan_tenants() does. REQUIRES:
+// Likewise with its plans, for these graphs of its models. Fails as plan_tenants() does. REQUIRES:
 // as many graphs as models.
 Result<Tenancy> plan_together(Tenancy asked, std::span<const Graph> graphs,
                               const PlanOptions& options = {});
 
-// A row for each model, and for each worker with what it does for each of them.
+// A row for each model, and one for each worker with its work for each model.
 std::vector<Facts> model_rows(const Tenancy& made);
 std::vector<Facts> worker_rows(const Tenancy& made);
 
@@ -125,7 +122,7 @@ Json to_json(const Tenancy& made);
 
 // Mean, p50 and p99 of both.
 Json to_json(const StragglerLatencies& latencies);
-// A row for waiting, one for the first that are enough, and what they save. Of a plan of this name
+// A row for waiting, one for the first sufficient results, and the savings. For a plan of this name
 // for this model.
 std::vector<Facts> rows_of(const StragglerLatencies& latencies, const std::string& model,
                            const std::string& plan);

@@ -1,5 +1,5 @@
-// How a model is spread over workers, and where streams of images are looked at on a cluster, in
-// words, as flags and files say it.
+// Settings of flags and files: how a model is split over workers, and where streams of images are
+// processed on a cluster.
 #pragma once
 
 #include <cstddef>
@@ -29,26 +29,25 @@ struct PlanSettings {
   double error = 0;          // a part of the answer's largest element
   int survive = 0;
   double wait_ms = 0;
-  uint64_t verify = 0;  // one request of so many is checked for lies; 0: none
+  uint64_t verify = 0;  // one request of `verify` is checked for lies; 0: none
 
   bool is_on_cluster() const { return !network.empty(); }
   bool is_stream() const { return objective == "throughput"; }
   // Whether plans for one worker are left out.
   bool is_forced() const;
 
-  // kInvalidArgument for what does not go together.
+  // kInvalidArgument for contradicting settings.
   Status check() const;
 
-  // REQUIRES: check() is fine. Without magnitudes of values, which depend on the graph.
+  // REQUIRES: check() is OK. Without magnitudes of values, which depend on the graph.
   plan::PlanOptions options() const;
   plan::StreamOptions stream_options() const;
 
-  // Whether plans are searched by levels. `options` are those that plans are made by.
+  // Whether plans are searched by levels. `options` are those of the plans.
   bool is_by_levels(const plan::ClusterProfile& cluster, const plan::PlanOptions& options) const;
 };
 
-// How values are split and travel; the same with what only workers that are there can do; and how
-// plans are searched.
+// How values are split and sent; likewise with settings for real workers; how plans are searched.
 SettingList split_settings(PlanSettings& settings);
 SettingList network_settings(PlanSettings& settings);
 Setting search_setting(PlanSettings& settings);
@@ -56,15 +55,14 @@ Setting search_setting(PlanSettings& settings);
 // "any", the cuts of values, and how streams are split.
 std::vector<std::string> split_names();
 
-// The devices of "board:cpu+opencl:0"; empty: it is another name.
+// The devices of "board:cpu+opencl:0"; empty for another name.
 std::string_view board_in(std::string_view network);
-// Those of a network or, where there is none, of the device that workers are said to be.
+// Those of a network or, if there is none, of the workers' device.
 std::string_view board_of(const PlanSettings& settings, std::string_view device);
 // "own", "mpi" or a board.
 bool is_network_name(std::string_view name);
 
-// kInvalidArgument where the workers of a cluster cannot survive as many losses as the settings ask
-// for.
+// kInvalidArgument if the workers of a cluster cannot survive the losses that the settings ask for.
 Status check_survival(const PlanSettings& settings, const plan::ClusterProfile& cluster);
 
 // The plans that the settings ask for. Fails as compare_plans().
@@ -76,14 +74,13 @@ struct PlaceSettings {
   std::string place = "auto";  // or whole, or split
   double rate = 30, watts = 0;
 
-  // Whether each stream is on a worker of its own; otherwise one network is split for all of them.
-  // `delta`: only what changed is computed.
+  // Whether each stream has its own worker; otherwise one network is split for all of them.
+  // `delta`: only changes are computed.
   bool is_whole(const PlanSettings& plan, size_t streams, bool delta) const;
-  // kInvalidArgument for what does not go together.
+  // kInvalidArgument for contradicting settings.
   Status check(const PlanSettings& plan, bool delta) const;
 };
 
-// By their names.
 SettingList settings_of(PlaceSettings& settings);
 
 }  // namespace shoal::config
@@ -92,7 +89,7 @@ namespace shoal::plan {
 
 // "none", "rows", ...
 std::vector<std::string> cut_names();
-// Plans are then cut in this way wherever that can be done. REQUIRES: it is one of cut_names().
+// Makes plans use this cut wherever possible. REQUIRES: it is one of cut_names().
 void force_cut(std::string_view name, PlanOptions& options);
 
 // "f32", "f16", "int8".

@@ -1,5 +1,4 @@
-// shoal branch: its settings, the rows and JSON fields of its result, and what is better than
-// branches, in words.
+// shoal branch: its settings, the rows and JSON fields of its result, and advice.
 #pragma once
 
 #include <optional>
@@ -23,18 +22,18 @@ struct BranchSettings : BranchWords {
 
 SettingList settings_of(BranchSettings& settings);
 
-// All options but the widths, with branches that learn by `recipe` and are written where that says.
+// All options except the widths, with branches that are trained and written according to `recipe`.
 // Fails as set_fatten(), and with kInvalidArgument for data without a format. REQUIRES: `merge` is
 // one of the words.
 Result<LearnOptions> resolve(const BranchSettings& settings, fit::TrainingOptions recipe);
 
-// What was not predicted or not learned is not in it.
+// Without members for what was not predicted or not learned.
 Json to_json(const BranchReport& report);
 std::vector<Facts> rows_of(const BranchReport& report);
 // The last of them are advice().
 std::vector<std::string> lines_of(const BranchReport& report);
 
-// One sentence each; none where branches are the best that is known.
+// One sentence each; empty if branches are the best known way.
 std::vector<std::string> advice(const std::optional<LearnResult>& learned,
                                 const std::optional<Comparison>& times);
 

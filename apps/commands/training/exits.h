@@ -1,5 +1,4 @@
-// shoal exits: its settings, and the rows and JSON fields of its result; the thresholds of exits in
-// words.
+// shoal exits: its settings, the rows and JSON fields of its result, and thresholds in words.
 #pragma once
 
 #include <span>

@@ -20,10 +20,10 @@ struct FitSettings {
 SettingList settings_of(FitSettings& settings);
 
 // All options, with networks that learn by `recipe`. Fails as check(), and with kInvalidArgument
-// for a target that is no time. REQUIRES: the ways are those that there are.
+// for an invalid target time. REQUIRES: the ways are known ones.
 Result<FitOptions> resolve(const FitSettings& settings, fit::TrainingOptions recipe);
 
-// An attempt each, and below them what was wanted.
+// A row for each attempt, followed by the target.
 std::vector<Facts> rows_of(const FitResult& result);
 std::vector<std::string> lines_of(const FitResult& result);
 Json to_json(const FitResult& result);

@@ -245,7 +245,7 @@ Json json_of(const std::optional<T>& one) {
   return one ? json_of(*one) : Json();
 }
 
-// A network and what it costs.
+// A network and its cost.
 Facts row_of(const std::string& name, Fact score, const compress::Size& size, Fact ms) {
   return {shown("network", name), std::move(score),
           shown("MACs", fixed(static_cast<double>(size.macs) / 1e6, 3) + " M"),

@@ -1,5 +1,4 @@
-// shoal shrink and shoal tprune: their settings and recipes, and the rows and JSON fields of their
-// results.
+// shoal shrink and shoal tprune: their settings, recipes, and the rows and JSON fields of results.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +19,7 @@
 
 namespace shoal::config {
 
-// What goes, and how the rest learns.
+// The pruning method, and the training after it.
 struct ShrinkSettings {
   std::string target = "macs=0.5", method = "taylor", teacher = "dense";
   shrink::ShrinkOptions options;  // what needs no further reading
@@ -41,7 +40,7 @@ struct ShrinkRecipe {
   ShrinkSettings shrink;
   Preprocess preprocess;
 
-  // What training runs on, and the device as the network will run on it.
+  // The device of training, and the network's later device.
   DeviceSettings training_device() const;
   DeviceSettings measured_device() const;
 };
@@ -49,22 +48,22 @@ struct ShrinkRecipe {
 // Without a model and data.
 ShrinkRecipe usual_shrink_recipe();
 
-// All options. Fails as shrink::set_target() does. REQUIRES: the words are those that there are.
+// All options. Fails as shrink::set_target() does. REQUIRES: the words are known ones.
 Result<shrink::ShrinkOptions> resolve(const ShrinkRecipe& recipe);
 
 // kInvalidArgument unless there are a model and data.
 Status require_source(const ShrinkRecipe& recipe);
 
-// Takes over what a file says (recipe_file.h), under the names of the flags of shoal shrink, and
-// requires a source. `others` are keys that somebody else reads. `given` says which flags were
-// given, "--epochs" or "model", which the file does not change.
+// Applies a file (recipe_file.h) with the names of the flags of shoal shrink, and requires a
+// source. `others` are keys that other readers use. `given` tells which flags were given,
+// "--epochs" or "model", which the file does not change.
 Status parse_shrink_recipe(std::string_view text, const std::string& name, ShrinkRecipe& recipe,
                            const std::set<std::string_view>& others = {});
 Status read_shrink_recipe(const std::filesystem::path& path, ShrinkRecipe& recipe,
                           const GivenFlags& given);
 
-// The recipe of a run with these options on so many threads: with it, the same file is written
-// again. Presets and usual values are written out. Fails as to_recipe() does.
+// The recipe of a run with these options on this many threads: it reproduces the same file. Presets
+// and defaults are written out. Fails as to_recipe() does.
 Result<std::string> to_recipe(ShrinkRecipe recipe, const shrink::ShrinkOptions& options,
                               int threads);
 
@@ -72,8 +71,7 @@ Result<std::string> to_recipe(ShrinkRecipe recipe, const shrink::ShrinkOptions& 
 
 namespace shoal::shrink {
 
-// Of a run with these options. The object has the size of the file that was written; what is not
-// known is null.
+// For a run with these options. The object has the size of the file; unknown values are null.
 Json to_json(const ShrinkResult& result, const ShrinkOptions& options);
 std::vector<Facts> rows_of(const ShrinkResult& result, const ShrinkOptions& options);
 std::vector<std::string> lines_of(const ShrinkResult& result, const ShrinkOptions& options);
@@ -90,7 +88,7 @@ struct TPruneSettings {
 
 SettingList settings_of(TPruneSettings& settings);
 
-// Fails as compress::parse_target(). REQUIRES: the other words are those that there are.
+// Fails as compress::parse_target(). REQUIRES: the other words are known ones.
 Result<TPruneOptions> resolve(const TPruneSettings& settings);
 
 // The arrays of the files. Fails as read_npy().

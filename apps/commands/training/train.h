@@ -1,5 +1,5 @@
-// shoal train: its settings, also of training by a cluster and by clients, and the rows, JSON
-// fields and sentences about what was learned.
+// shoal train: its settings, also on a cluster and by federated clients, and the rows, JSON fields
+// and sentences of its result.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,17 @@ struct TrainingSettings {
   std::string optimizer = "sgd", schedule = "cosine", damaged = "refuse";
 };
 
-// What every command says that lets a network learn: from which data, for how long, by which rule.
+// The settings of every training command: data, duration and optimiser.
 SettingList recipe_settings(TrainingSettings& settings);
-// What is said besides of a network that learns as it is: which weights do, the loss, privacy,
+// Further settings for a network that is trained as it is: its trained weights, the loss, privacy,
+// checkpoints.
 // checkpoints.
 SettingList network_settings(TrainingSettings& settings);
 SettingList loss_settings(fit::TrainingOptions& options);
 SettingList privacy_settings(privacy::PrivacyOptions& options);
 SettingList checkpoint_settings(fit::TrainingOptions& options);
 
-// All options but how images are prepared. REQUIRES: the words are those that there are.
+// All options except image preparation. REQUIRES: the words are known ones.
 fit::TrainingOptions resolve(const TrainingSettings& settings, const std::string& model,
                              const DeviceSettings& device);
 
@@ -40,15 +41,14 @@ fit::TrainingOptions resolve(const TrainingSettings& settings, const std::string
 
 namespace shoal::fit {
 
-// With the memory that this process has had at most.
+// With the peak memory of this process.
 Facts facts_of(const TrainingResult& result);
-// Of training with differential privacy, at this number of images a second.
+// For training with differential privacy, at this rate.
 Facts facts_of(const privacy::PrivacySpent& spent, double images_per_second);
-// Both, if there was privacy. An epsilon that is infinite is null.
+// Both, if there was privacy. An infinite epsilon is null.
 Json to_json(const TrainingResult& result);
 
-// What a line of progress says of a step, and what is said of the epoch that ended last. REQUIRES:
-// one has ended.
+// The progress line of a step, and the line of the last epoch. REQUIRES: one has ended.
 std::string text_of(const StepReport& report);
 std::string text_of_epoch(const TrainingProgress& progress);
 
@@ -56,7 +56,7 @@ std::string text_of_epoch(const TrainingProgress& progress);
 
 namespace shoal::federated {
 
-// What is told of a run besides its figures.
+// Facts about a run besides its figures.
 struct RunFacts {
   std::string strategy = {};
   uint64_t clients = 0;
@@ -81,7 +81,7 @@ SettingList settings_of(TogetherSettings& settings);
 
 namespace shoal::federated {
 
-// "federated", which the others need, and those.
+// "federated", which the others need, and these.
 SettingList settings_of(ScenarioSettings& settings);
 
 }  // namespace shoal::federated

@@ -23,8 +23,8 @@ struct FaceSettings {
   CascadeOptions cascade() const;
 };
 
-// By their names: of the networks; of a new database; of exits, which learn; of pictures that are
-// shown to measure all of it.
+// By name: of the networks; of a new database; of exits, which are trained; of the pictures for
+// measuring all of it.
 SettingList network_settings(FaceSettings& settings);
 SettingList database_settings(FaceSettings& settings);
 SettingList exit_settings(FaceSettings& settings);
@@ -34,11 +34,11 @@ SettingList picture_settings(FaceSettings& settings);
 std::vector<Facts> people_rows(const FaceDatabase& database);
 Json to_json(const FaceDatabase& database);
 
-// A face in an image, and who it is.
+// A face in an image, and its person.
 Json to_json(const std::string& image, const FoundFace& face, const FaceAnswer& answer);
 std::string text_of(const std::string& image, const FoundFace& face, const FaceAnswer& answer);
 
-// What the exits of a cascade did, with the thresholds that they had in the end.
+// The results of the exits of a cascade, with their final thresholds.
 Json to_json(const CascadeFigures& figures, const std::vector<double>& thresholds);
 
 Json to_json(const Identification& result);

@@ -15,7 +15,7 @@
 
 namespace shoal::watch {
 
-// How to look at frames, in words.
+// How to process frames, in words.
 struct LookWords {
   std::string head = {};           // one of detect::head_names(); empty: as outputs look
   std::string delta = "off";       // as parse_delta() takes it
@@ -24,7 +24,7 @@ struct LookWords {
   bool rectangular = false;
 
   bool uses_codec() const { return motion == "codec"; }
-  // kInvalidArgument for words that are none, and for those that exclude each other.
+  // kInvalidArgument for unknown words, and for those that exclude each other.
   Result<LookOptions> options() const;
 };
 
@@ -39,22 +39,21 @@ struct WatchSettings {
   }
 };
 
-// By their names.
 SettingList settings_of(WatchSettings& settings);
 
-// Where streams are watched, and what for.
+// The place and the purpose of watching.
 struct WatchPurpose {
   bool activity = false;    // what objects do is wanted, for which they need identities
-  bool placed = false;      // each stream has a device of its own
+  bool placed = false;      // each stream has its own device
   bool on_cluster = false;  // its workers may be lost, and come again
 };
 WatchOptions options_for(const WatchSettings& settings, const WatchPurpose& purpose);
 
-// The name of the detector for these sources: `model`, or where that is empty the synthetic scene's
-// own, if there is nothing else to see; otherwise kInvalidArgument.
+// The name of the detector for these sources: `model` or, if that is empty, the synthetic scene's,
+// if there is no other source; otherwise kInvalidArgument.
 Result<std::string> detector_for(const std::string& model, const std::vector<std::string>& sources);
 
-// A stream in numbers. `computed`: of the multiply-accumulates of a look, those that were computed.
+// A stream in numbers. `computed`: the share of a full frame's multiply-accumulates.
 Json to_json(const WatchResult& result, double computed);
 
 // The same in words, on one line.
@@ -66,11 +65,11 @@ struct StreamFacts {
   double computed = 1;  // as above
   Json more = Json::object();
 };
-// All streams together, with the share that was computed, and as "sources" each of them. REQUIRES:
-// as many as there are results.
+// All streams together, with the computed share, and as "sources" each of them. REQUIRES: as many
+// as there are results.
 Json to_json(const StreamResults& results, double computed, const std::vector<StreamFacts>& each);
 
-// What happened at zones and lines.
+// Events at zones and lines.
 Json to_json(const PlaceTotals& totals);
 
 }  // namespace shoal::watch

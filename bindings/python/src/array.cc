@@ -120,8 +120,7 @@ Tensor to_tensor(py::handle value, DType wanted) {
   return Tensor::view(type, data, keep(std::move(array)));
 }
 
-// The order matters: the capsule owns the tensor only once it exists, and its destructor deletes
-// it.
+// The order matters: the capsule owns the tensor once it exists, and its destructor deletes it.
 py::array to_array(const Tensor& tensor) {
   auto owner = std::make_unique<Tensor>(tensor);
   const py::capsule base(owner.get(), [](void* pointer) { delete static_cast<Tensor*>(pointer); });

@@ -16,11 +16,11 @@ struct PyDataset {
   std::shared_ptr<const Dataset> data;
 };
 
-// Takes the options that say how images are prepared from `options`, and removes them there:
-// preset, resize, crop, stretch, mean, std, scale, bgr, nhwc.
+// Takes the options for preparing images out of `options`: preset, resize, crop, stretch, mean,
+// std, scale, bgr, nhwc.
 Preprocess take_preprocess(pybind11::dict& options);
 
-// Takes one option, if it is there, and removes it. Raises TypeError if it has another type.
+// Takes one option, if present, out of `options`. Raises TypeError if it has another type.
 template <class T>
 void take(pybind11::dict& options, const char* name, T& value) {
   if (!options.contains(name)) return;
@@ -32,7 +32,7 @@ void take(pybind11::dict& options, const char* name, T& value) {
   options.attr("pop")(name);
 }
 
-// Raises TypeError if an option is left: there is none of that name.
+// Raises TypeError if an option is left: its name is unknown.
 void refuse_rest(const pybind11::dict& options);
 
 }  // namespace shoal::python

@@ -8,8 +8,8 @@
 
 namespace shoal::python {
 
-// As make_device() does, and "cluster" or "cluster:FOLDER" in a build that has clusters. `threads`
-// 0: one for each core. `options` are all others.
+// As make_device(), and "cluster" or "cluster:FOLDER" in a build that has clusters. `threads` 0:
+// one for each core. `options` are all others.
 Result<std::unique_ptr<Device>> open_device(const std::string& name, int threads, Tune tune,
                                             DeviceOptions options = {});
 

@@ -1,4 +1,4 @@
-// Status -> Python exception: shoal.Error or the subclass that its code has (shoal/_errors.py).
+// Status -> Python exception: shoal.Error or the subclass of its code (shoal/_errors.py).
 #pragma once
 
 #include <utility>

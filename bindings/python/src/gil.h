@@ -1,9 +1,9 @@
-// The global interpreter lock, given up or taken for a scope.
+// The global interpreter lock, released or acquired for a scope.
 //
-// pybind11 2.10 has both, but a thread that comes back to an interpreter that is shutting down is
-// ended by pthread_exit there, which unwinds its stack into a destructor and so aborts the process.
-// A program may well end while its daemon threads are waiting for answers: such a thread sleeps
-// here until the process is gone, which is what Python 3.14 lets it do.
+// pybind11 2.10 has both, but when a thread returns to an interpreter that is shutting down, it is
+// ended by pthread_exit, which unwinds its stack into a destructor and so aborts the process. A
+// program may well end while its daemon threads wait for answers: such a thread sleeps here until
+// the process is gone, as in Python 3.14.
 #pragma once
 
 #include <Python.h>
@@ -36,7 +36,7 @@ class ReleasedGil {
   PyThreadState* const thread_;
 };
 
-// Takes the GIL on any thread, whether or not it has it already.
+// Acquires the GIL on any thread, whether or not it holds it already.
 class AcquiredGil {
  public:
   AcquiredGil() : state_(take_or_sleep([] { return PyGILState_Ensure(); })) {}

@@ -112,7 +112,7 @@ std::string path_of(const py::object& path) {
   return py::module_::import("os").attr("fsencode")(path).cast<std::string>();
 }
 
-// Says what there is to warn of. The user may have made warnings errors.
+// Issues warnings, if any. The user may have made warnings errors.
 Model with_warning(Model model) {
   const std::string warning = model.warning();
   if (!warning.empty() && PyErr_WarnEx(PyExc_UserWarning, warning.c_str(), 1) != 0) {

@@ -9,14 +9,13 @@
 
 namespace shoal::python {
 
-// A path as the system takes it: from text, or from anything that os.fsencode takes.
+// A path in the system's encoding: from text, or from anything that os.fsencode takes.
 std::string path_of(const pybind11::object& path);
 
-// Shapes by the names of inputs: a mapping, or None. Raises what is no shape.
+// Shapes by the names of inputs: a mapping, or None. Raises for invalid shapes.
 InputShapes to_shapes(const pybind11::object& given);
 
-// From a path, "zoo:NAME", an ONNX file in memory (bytes), or a Model. Raises what cannot be
-// loaded.
+// From a path, "zoo:NAME", an ONNX file (bytes), or a Model. Raises if it cannot be loaded.
 Model model_of(const pybind11::object& source);
 
 }  // namespace shoal::python

@@ -1,4 +1,4 @@
-// Plans for clusters that need not be there. shoal/_plan.py makes a Plan of what is returned here.
+// Plans for hypothetical clusters. shoal/_plan.py makes a Plan of the results.
 #include <pybind11/stl.h>
 
 #include "errors.h"

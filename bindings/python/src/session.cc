@@ -28,7 +28,7 @@ std::string text_of(py::handle key) {
   return {text, static_cast<size_t>(size)};
 }
 
-// A point in time so many seconds from now: a number, or a datetime.timedelta.
+// A deadline this many seconds from now: a number, or a datetime.timedelta.
 Deadline deadline_in(const py::object& given) {
   if (given.is_none()) return kNoDeadline;
   const py::object number =

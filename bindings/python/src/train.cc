@@ -1,5 +1,4 @@
-// Training and evaluation. shoal/_train.py makes objects of the dictionaries that are returned
-// here.
+// Training and evaluation. shoal/_train.py makes objects of the returned dictionaries.
 #include "shoal/train/run/loop/train.h"
 
 #include <pybind11/stl.h>

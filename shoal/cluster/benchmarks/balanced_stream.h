@@ -1,7 +1,6 @@
-// BalancedStream: a pipeline of stages whose work is moved between workers while requests go
-// through it.
+// BalancedStream: a pipeline whose work is moved between workers while requests go through it.
 //
-// Workers measure how long they compute; plan::Balancer corrects the profile by that, and moves
+// Workers measure how long they compute. plan::Balancer corrects the profile accordingly and moves
 // work from the slowest worker to idle ones. The new stages are deployed beside the old ones.
 // Requests that began by the old stages end by them, so that none is lost. A FailoverDeployment
 // keeps the stages deployed while workers come and go.
@@ -22,16 +21,16 @@
 namespace shoal::cluster {
 
 struct BalanceOptions {
-  // Where devices are emulated in slow motion, the times that workers report are divided by it.
+  // If devices are emulated in slow motion: reported times are divided by this.
   double dilation = 1;
-  // Stages are computed by so many workers more, as long as there are enough.
+  // Each stage is also computed by this many additional workers, as long as there are enough.
   int survive = 0;
-  // As FailoverOptions has them.
+  // See FailoverOptions.
   std::chrono::milliseconds retry_interval{1'000};
   std::chrono::milliseconds grace{2'000};
 };
 
-// Thread-safe, but for balance().
+// Thread-safe, except balance().
 class BalancedStream {
  public:
   // Deploys the stages; ready to run when it returns. `belief` is the profile to begin with, of all
@@ -42,16 +41,16 @@ class BalancedStream {
                                                        std::vector<plan::Stage> stages,
                                                        BalanceOptions options = {});
 
-  // As FailoverDeployment::run(). Any number of requests may be on their way at once.
+  // As FailoverDeployment::run(). Any number of requests may be in progress at once.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout);
 
   // How long each worker computes its stage for a request, on the average since the last move.
   std::vector<plan::WorkerReport> reports() const;
 
-  // Learns from the reports, makes one move if it is worth it, and says which. Requests go on
-  // meanwhile: by the old stages until the new ones are deployed, or if deploying them fails.
-  // REQUIRES: one call at a time.
+  // Learns from the reports, makes one move if it is worth it, and returns its description.
+  // Requests continue by the old stages until the new ones are deployed, or if deploying them
+  // fails. REQUIRES: one call at a time.
   Result<std::optional<std::string>> balance(std::span<const plan::WorkerReport> reports);
 
   std::vector<plan::Stage> stages() const;
@@ -84,8 +83,8 @@ struct BalanceStep {
   double seconds = 0;
 };
 
-// Balances until no move is worth it. `load` sends requests to the stream, while stages are moved,
-// too. Periods are divided by `dilation`. Fails as soon as a request or a move does.
+// Balances until no move is worth it. `load` sends requests to the stream, also while stages are
+// moved. Periods are divided by `dilation`. Fails as soon as a request or a move does.
 Result<std::vector<BalanceStep>> settle(BalancedStream& stream, LoadGenerator& load,
                                         double dilation = 1);
 

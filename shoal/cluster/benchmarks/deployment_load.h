@@ -1,5 +1,5 @@
-// DeploymentLoad: measures requests of one model while the weights of another travel, and what it
-// costs to interrupt that deployment in the middle.
+// DeploymentLoad: measures requests to one model while the weights of another are sent, and the
+// cost of interrupting that deployment halfway.
 #pragma once
 
 #include <atomic>
@@ -35,13 +35,13 @@ class DeploymentLoad {
  public:
   using Progress = std::function<Status(const WeightsProgress&)>;
 
-  // For DeployOptions::progress of the coordinator that run() is given, and of the other one.
+  // For DeployOptions::progress of both coordinators.
   // REQUIRES: this outlives them.
   Progress observer();
   Progress interrupter();
 
-  // Asks the small plan all the time, by `coordinator`, which also deploys the large one when half
-  // of it is there.
+  // Sends requests to the small plan all the time by `coordinator`, which deploys the large one
+  // after half of it was sent.
   Result<DeploymentFigures> run(Coordinator& coordinator, const DeploymentLoadOptions& options);
 
  private:

@@ -104,7 +104,7 @@ Result<PlanFigures> measure_plans(ClusterAccess& access, plan::Comparison& made,
   if (made.single_fits) {
     made.single = race->first();
   } else {
-    best->single = made.single.timeline;  // nobody can measure it
+    best->single = made.single.timeline;  // cannot be measured
   }
   best->slowdown = slowdown;
   best->shares_machine = access.connection().shares_machine();

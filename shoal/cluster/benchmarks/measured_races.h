@@ -1,5 +1,5 @@
-// Other measurements on a cluster that may be emulated: streams, stages that are moved, stragglers
-// and checks. Links are slow from when weights have travelled.
+// Other measurements on a cluster that may be emulated: streams, balancing, stragglers and checks.
+// Links are slowed down after the weights were sent.
 #pragma once
 
 #include <string>
@@ -12,8 +12,7 @@
 
 namespace shoal::emulate {
 
-// A stream beside that of the best worker alone. Seconds between two answers, in the time of the
-// workers' world.
+// A stream beside that of the best worker alone: seconds between two answers, in emulated time.
 struct StreamFigures {
   double single = 0, stream = 0;
   double slowdown = 1;  // as in plan::Evidence
@@ -23,23 +22,23 @@ struct StreamFigures {
   double speedup() const { return single / stream; }
 };
 
-// The stream was made by plan::compare_streams() with these arguments. Where no worker has the
-// memory for everything, the time of one worker stays the predicted one. Fails as measure_stream().
+// The stream was made by plan::compare_streams() with these arguments. If no worker has the memory
+// for everything, the time of one worker stays the predicted one. Fails as measure_stream().
 Result<StreamFigures> measure_stream_beside_one(ClusterAccess& access,
                                                 const plan::StreamComparison& made,
                                                 const plan::StreamOptions& how, bool forced);
 
-// Moves stages between the workers, which begin with as many layers each, until no move is worth it
-// (cluster/benchmarks/balanced_stream.h). Each stage is computed by `survive` workers more.
+// Moves stages between workers, which begin with equally many layers, until no move is worth it
+// (cluster/benchmarks/balanced_stream.h). Each stage is computed by `survive` additional workers.
 Result<std::vector<cluster::BalanceStep>> measure_balance(ClusterAccess& access,
                                                           const plan::StreamComparison& made,
                                                           int survive);
 
-// kInvalidArgument where race_stragglers() means nothing: workers cannot be slowed down, or the
-// plan that goes on with the first answers has none to spare.
+// kInvalidArgument if race_stragglers() is meaningless: workers cannot be slowed down, or the
+// redundant plan has no worker to spare.
 Status check_stragglers(const ClusterAccess& access, int survive);
 
-// Both plans for so many seconds, while another worker takes `times` as long for each request
+// Runs both plans for some seconds, while one worker takes `times` as long for each request
 // (cluster/benchmarks/straggler_race.h). REQUIRES: access.emulated()
 Result<cluster::StragglerResult> race_stragglers(ClusterAccess& access,
                                                  const plan::Prediction& first,

@@ -14,8 +14,8 @@ class MeasuredStream {
  public:
   using Plan = std::function<Result<plan::StreamPrediction>(const Workers&)>;
 
-  // `plan_again` makes plans when a worker is lost or comes, on another thread; without, requests
-  // fail then. REQUIRES: the coordinator outlives the stream.
+  // `plan_again` makes plans when a worker is lost or joins, on another thread; without it,
+  // requests fail then. REQUIRES: the coordinator outlives the stream.
   static Result<std::unique_ptr<MeasuredStream>> deploy(Coordinator& coordinator,
                                                         plan::StreamPrediction prediction,
                                                         Plan plan_again = nullptr);

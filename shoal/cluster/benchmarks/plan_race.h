@@ -1,5 +1,5 @@
-// PlanRace: measures two plans for one model. They are carried out in turns, so that both find the
-// same machines and the same network.
+// PlanRace: measures two plans for one model. They run in turns, so that both find the same
+// machines and the same network.
 #pragma once
 
 #include <chrono>
@@ -14,13 +14,12 @@
 
 namespace shoal::cluster {
 
-// A timeout for a request that should take so many seconds: generous, and a day at most.
+// A timeout for a request that is expected to take this long: generous, and a day at most.
 std::chrono::milliseconds generous_timeout(double expected_seconds);
 
 struct RaceOptions {
   double seconds = 3;  // to go on for, but for three rounds at least
-  // Seconds that pass for each second of the predictions, where devices are emulated in slow
-  // motion.
+  // Real seconds per second of the predictions, if devices are emulated in slow motion.
   double dilation = 1;
   std::function<void()> before_request = nullptr;
   std::function<void(double seconds)> progress = nullptr;  // seconds that passed, after each round
@@ -36,22 +35,21 @@ struct RaceResult {
 // A plan to be measured.
 struct Contender {
   plan::Prediction prediction;
-  // Makes it again for other workers, when one is lost or comes. nullptr: the race fails then.
-  // Called on another thread.
+  // Makes the plan again for other workers when one is lost or joins, on another thread. nullptr:
+  // the race fails then.
   std::function<Result<plan::Prediction>(const Workers&)> plan_again = nullptr;
 };
 
 // Not thread-safe.
 class PlanRace {
  public:
-  // Deploys both plans. REQUIRES: the coordinator outlives the race; all graphs take the same
-  // inputs.
+  // Deploys both plans. REQUIRES: the coordinator outlives the race; all graphs have equal inputs.
   static Result<std::unique_ptr<PlanRace>> deploy(Coordinator& coordinator, Contender first,
                                                   Contender second);
 
-  // If a worker is lost or comes, both are measured from the beginning, by their new plans. Fails
-  // with kUnavailable where that goes on and on, and with kInternal where the second plan's answer
-  // differs from the first one's by more than rounding: a wrong answer has no time. Otherwise as
+  // If a worker is lost or joins, both are measured again by their new plans. Fails with
+  // kUnavailable if that happens too often, and with kInternal if the answers of the two plans
+  // differ by more than rounding: a wrong answer has no time. Otherwise as
   // FailoverDeployment::run().
   Result<RaceResult> run(const RaceOptions& options);
 

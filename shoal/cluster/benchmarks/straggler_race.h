@@ -1,5 +1,5 @@
-// StragglerRace: measures two plans for one model while one worker is slow, in every round another
-// one. Of interest is a plan with redundancy beside one that waits for all of its workers.
+// StragglerRace: measures a plan with redundancy beside one that waits for all of its workers,
+// while one worker is slow: another one in every round.
 #pragma once
 
 #include <chrono>
@@ -19,11 +19,10 @@ struct StragglerOptions {
   using Seconds = std::chrono::duration<double>;
 
   double seconds = 3;  // to go on for, but for one round at least
-  // Seconds that pass for each second of the predictions, where devices are emulated in slow
-  // motion.
+  // Real seconds per second of the predictions, if devices are emulated in slow motion.
   double dilation = 1;
   double times = 10;  // factor by which a slow worker takes longer
-  // Makes one worker slow, and all others as fast as they were, from the next task on.
+  // Slows one worker down, from the next task on, and restores the speed of all others.
   std::function<Status(const std::string& worker)> slow_down;
   std::function<void(Seconds)> pause = [](Seconds time) { std::this_thread::sleep_for(time); };
 };
@@ -41,8 +40,8 @@ class StragglerRace {
                                                        plan::Prediction first,
                                                        plan::Prediction second);
 
-  // In every round, a worker is drawn and slowed down, then both plans are asked. Between the two
-  // is a pause, in which the slow worker ends the first plan's task. Fails as slow_down() and
+  // In every round, slows a random worker down, then runs both plans, with a pause between the two
+  // in which the slow worker finishes the first plan's task. Fails as slow_down() and
   // RemotePlan::run() do.
   Result<StragglerResult> run(const StragglerOptions& options);
 

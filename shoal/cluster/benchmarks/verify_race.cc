@@ -33,8 +33,7 @@ Result<VerifyRaceResult> race_verification(Coordinator& coordinator, const plan:
   if (plan.plan().survives == 0) return invalid("a plan that survives no loss has no copies");
   std::mt19937 rng(1);
   const std::vector<Tensor> inputs = random_inputs(plan.graph(), rng);
-  // The workers of one keep pieces for checks, those of the other do not: both are part of the
-  // cost.
+  // The workers of one keep pieces for checks, those of the other do not: part of the cost.
   SHOAL_ASSIGN(const auto plain, coordinator.deploy(plan.scheduled));
   coordinator.check_every(options.every);
   SHOAL_ASSIGN(const auto verified, coordinator.deploy(plan.scheduled));

@@ -13,9 +13,9 @@
 namespace shoal::cluster {
 
 struct VerifyRaceOptions {
-  uint64_t every = 10;  // one request of so many is checked
+  uint64_t every = 10;  // one request of `every` is checked
   double seconds = 3;   // to go on for, but for three rounds at least
-  // Seconds that pass for each second of the prediction.
+  // Real seconds per second of the prediction.
   double dilation = 1;
   std::function<void()> deployed = nullptr;  // called before the first request
 };
@@ -26,8 +26,8 @@ struct VerifyRaceResult {
   std::map<std::string, int> accused;  // by name: checked requests in which a worker was wrong
 };
 
-// Runs the plan as it is and with checks, as many requests of each. `judge` computes what is in
-// dispute. Fails with kInvalidArgument if the plan survives no loss, and as RemotePlan::run() does.
+// Runs equally many requests with and without checks. `judge` recomputes disputed values. Fails
+// with kInvalidArgument if the plan survives no loss, and as RemotePlan::run() does.
 Result<VerifyRaceResult> race_verification(Coordinator& coordinator, const plan::Prediction& plan,
                                            Device& judge, const VerifyRaceOptions& options);
 

@@ -39,7 +39,7 @@ struct FaultCounts {
   size_t drops = 0;
   size_t corruptions = 0;
 
-  // What is drawn where nobody says what: kills, or for as long as it takes all kinds alike.
+  // The default: kills, or all kinds alike if endless.
   static FaultCounts usual(bool endless);
   size_t sum() const { return kills + stops + slows + partitions + delays + drops + corruptions; }
 };
@@ -61,7 +61,7 @@ struct FaultEvent {
 // "worker-3 cut off from worker-1, 700 ms, at computing"
 std::string describe(const FaultEvent& event, const std::vector<std::string>& names);
 
-// An action on a machine, or on the way between two.
+// An action on a machine, or on the link between two.
 struct FaultAction {
   enum class Kind : uint8_t {
     kKill,        // `machine`
@@ -86,7 +86,7 @@ struct FaultAction {
   friend bool operator==(const FaultAction&, const FaultAction&) = default;
 };
 
-// All actions of this fault among so many workers, in order of time. After the last one, the
+// All actions of this fault among `workers` workers, in order of time. After the last one, the
 // cluster is as it was before.
 std::vector<FaultAction> actions_of(const FaultEvent& event, int workers);
 

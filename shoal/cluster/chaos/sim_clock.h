@@ -23,7 +23,7 @@ class Clock {
     events_.emplace(std::pair(now_ + delay, count_++), std::move(what));
   }
 
-  // The next event; false where there is none.
+  // Runs the next event; false if there is none.
   bool step() {
     if (events_.empty()) return false;
     auto first = events_.extract(events_.begin());

@@ -1,5 +1,5 @@
-// A model that is small enough for millions of histories and still has all that plans can have: two
-// layers to split by rows or channels, halos, codes, and versions whose answers differ.
+// A model that is small enough for millions of histories and still exercises all features of plans:
+// two layers to split by rows or channels, halos, codes, and versions whose answers differ.
 #pragma once
 
 #include "shoal/model/graph/graph.h"
@@ -7,8 +7,7 @@
 
 namespace shoal::chaos {
 
-// Two convolutions of so many channels, each followed by an activation, so that they cannot be
-// merged into one.
+// Two convolutions, each followed by an activation, so that they cannot be merged into one.
 Result<Graph> make_small_model(int64_t channels, size_t version);
 Tensor make_small_input(int64_t channels, uint64_t number);
 

@@ -1,4 +1,4 @@
-// Verdict: whether a run under faults kept what it should, and if not, what was wrong.
+// Verdict: whether a run under faults kept its invariants, and if not, what was wrong.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Verdict {
 
   static Verdict wrong(std::string why) { return {Kind::kWrong, std::move(why)}; }
   static Verdict failed(std::string why) { return {Kind::kFailed, std::move(why)}; }
-  // Of histories, of which the first that broke a promise is named by its seed; -1: none did.
+  // For histories: names the seed of the first that broke an invariant; -1: none did.
   static Verdict of_histories(int64_t first_bad_seed, const std::string& violation) {
     if (first_bad_seed < 0) return {};
     return wrong("seed " + std::to_string(first_bad_seed) + ": " + violation);

@@ -45,7 +45,7 @@ class TrainingHub : public TaskHub {
     hub_.save_every(options.save_every, options.repeats);
   }
 
-  // Workers round independently of each other: each has a seed of its own.
+  // Workers round independently of each other: each has its own seed.
   Result<TaskOutput> setup_of(int worker) override {
     TrainingSetup setup = setup_;
     setup.exchange.codec.seed += static_cast<uint64_t>(worker);
@@ -171,7 +171,7 @@ class TrainingHub : public TaskHub {
                                    : result_.lost.front();
   }
 
-  // Shares are equal as long as nobody knows the speeds.
+  // Shares are equal until speeds are known.
   Status send_ahead(TaskChannel& channel) {
     const std::vector<int>& workers = joining_;
     const std::vector<double> equal(workers.size(), 1.0);
@@ -303,7 +303,7 @@ class TrainingHub : public TaskHub {
   const TrainingRunOptions& options_;
   learn::HubSession hub_;
   std::optional<Gathering> gathering_;
-  std::vector<int> joining_;  // those that were gathered
+  std::vector<int> joining_;  // the gathered workers
   Status status_;             // of what the session does not know
   bool begun_ = false, is_disturbed_ = false;
   Clock::time_point merged_;   // the last step
@@ -329,7 +329,7 @@ Result<TrainingRun> run_training(Coordinator& coordinator, Device& device,
                                  const TrainingSetup& setup,
                                  const learn::WorkerSession::Source& source,
                                  const TrainingRunOptions& options) {
-  constexpr int kMostRepeats = 1000;  // then it goes on with those that stay
+  constexpr int kMostRepeats = 1000;  // then it goes on with the remaining workers
   TrainingRunOptions how = options;
   how.on_checkpoint = [&](const learn::HubSession::State& state) {
     if (options.repeats) how.resume = state;

@@ -1,5 +1,5 @@
-// Constants that are not inline are named by nothing: both ends visit them in the same order, and
-// the reader takes as many bytes as the type says from what is left of the payload.
+// Constants that are not inline have no names: both ends visit them in the same order, and the
+// reader takes as many bytes of the payload as the type says.
 #include "shoal/cluster/data_parallel/training_setup.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// TrainingSetup: what a worker is given that is to learn: the network for one micro-batch, how it
-// learns, and how gradients travel. As bytes it is a message, and behind it the elements of
-// constants.
+// TrainingSetup: what a worker needs for training: the network for one micro-batch, the training
+// options, and the codec of gradients. Encoded as a message, followed by the elements of constants.
 #pragma once
 
 #include <string>
@@ -27,15 +26,14 @@ struct EncodedSetup {
   std::vector<net::Bytes> pieces() const;  // of the payload
 };
 
-// kUnsupported where the options have what does not travel: penalties, and several outputs.
+// kUnsupported if the options have what is not encoded: penalties, and several outputs.
 Result<EncodedSetup> encode_setup(const TrainingSetup& setup);
 
-// kCorrupt for what encode_setup() does not write. What options mean is checked by those that take
-// them.
+// kCorrupt for bytes that encode_setup() does not write. Options are checked by their users.
 Result<TrainingSetup> decode_setup(net::Bytes header, net::Bytes payload);
 
-// The types of a micro-batch: inputs, then targets. Fails where the network has no input or output,
-// or no scores that the loss is defined for.
+// The types of a micro-batch: inputs, then targets. Fails if the network has no input or output, or
+// no scores that the loss is defined for.
 Result<std::vector<TensorType>> types_of_examples(const TrainingSetup& setup);
 
 }  // namespace shoal::cluster

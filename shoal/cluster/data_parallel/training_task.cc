@@ -12,7 +12,7 @@
 namespace shoal::cluster {
 namespace {
 
-constexpr size_t kMostExamples = size_t{1} << 16;  // of those that hold no memory of the budget
+constexpr size_t kMostExamples = size_t{1} << 16;  // of those outside the memory budget
 
 }  // namespace
 

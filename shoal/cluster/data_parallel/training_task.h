@@ -44,11 +44,11 @@ class TrainingTask : public SideTask {
   learn::WorkerSession session_;
 };
 
-// For WorkerOptions::tasks. Fails as decode_setup() and learn::Replica do, and with kExhausted
-// where a step takes too much memory.
+// For WorkerOptions::tasks. Fails as decode_setup() and learn::Replica do, and with kExhausted if a
+// step takes too much memory.
 Result<std::unique_ptr<SideTask>> begin_training(Device& device, TaskInput input,
                                                  size_t most_bytes);
-// Only this one.
+// kTrainingTask alone.
 TasksByName training_tasks();
 
 }  // namespace shoal::cluster

@@ -45,7 +45,7 @@ class Served {
   std::thread watcher_;
 };
 
-// Nobody falls silent in one process: a busy machine must not end a worker.
+// Workers in one process do not fall silent: a busy machine must not end one.
 net::ChannelOptions patient() {
   net::ChannelOptions options;
   options.beat = std::chrono::minutes(1);
@@ -69,8 +69,8 @@ std::vector<std::string> split(std::string_view names) {
 
 }  // namespace
 
-// The thread that feeds a GPU, and waits for it, needs a core. Where the CPU's threads have them
-// all, each loop of theirs waits for the one whose core that thread took.
+// The thread that feeds a GPU, and waits for it, needs a core. If the CPU's threads use all of
+// them, each of their loops waits for the one whose core that thread took.
 int cpu_threads_beside(const std::vector<std::string>& names, int cores) {
   constexpr int kFewCores = 4;
   const auto gpus = static_cast<int>(std::ranges::count_if(names, [](const std::string& name) {

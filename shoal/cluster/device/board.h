@@ -1,7 +1,7 @@
 // Board: the devices of one machine, its CPU and its GPU, as workers of a cluster inside this
 // process. The planner sees workers like any others, with measured speeds; what they send each
-// other passes through memory, without sockets or encryption. A device that says that it is gone
-// (kUnavailable) is lost as a worker is: the others go on without it.
+// other passes through memory, without sockets or encryption. A device that reports that it is gone
+// (kUnavailable) is lost like a worker: the others continue without it.
 #pragma once
 
 #include <memory>
@@ -29,15 +29,15 @@ struct Board {
   std::vector<ListedWorker> workers;  // in the order of the devices
 };
 
-// Lets each device be a worker, which has these tasks. Fails with kInvalidArgument where there are
-// none, or two of one name.
+// Makes each device a worker with these tasks. Fails with kInvalidArgument if there are no devices,
+// or two of one name.
 Result<Board> start_board(std::vector<BoardDevice> devices, const TasksByName& tasks = {});
 
-// The threads of a CPU beside the other devices of a board, on so many cores. 0: one per core.
+// The threads of a CPU beside the other devices of a board, on `cores` cores. 0: one per core.
 int cpu_threads_beside(const std::vector<std::string>& names, int cores);
 
-// The devices of a name, "cpu+opencl:0", as make_device() makes them, but that a CPU whose threads
-// are not given leaves a core to the thread of each GPU.
+// The devices named "cpu+opencl:0", as make_device() makes them, except that a CPU without a given
+// number of threads leaves a core to the thread of each GPU.
 Result<Board> start_board(std::string_view names, const DeviceOptions& options,
                           const TasksByName& tasks = {});
 

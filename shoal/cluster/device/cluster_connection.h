@@ -3,7 +3,7 @@
 //
 //   const ClusterFolder folder(default_cluster_folder());
 //   SHOAL_ASSIGN(auto connection, ClusterConnection::open(folder));
-//   // Workers that do not answer yet are used when they come: see FailoverDeployment.
+//   // Workers that do not answer yet are used when they join: see FailoverDeployment.
 //   SHOAL_ASSIGN(auto profile, connection->profile(graph));
 #pragma once
 
@@ -27,12 +27,12 @@ namespace shoal::cluster {
 struct ConnectionOptions {
   // A folder where profiles and plans are kept. Empty: they are measured and made every time.
   std::filesystem::path cache = {};
-  // The workers' speeds, found by their names, where they need not be measured: those of emulated
-  // devices. It may have more workers than the cluster.
+  // The workers' speeds, by name, if they need not be measured: those of emulated devices. It may
+  // have more workers than the cluster.
   std::optional<plan::ClusterProfile> profile = std::nullopt;
-  // Seconds that pass for each second of `profile`, where devices are emulated in slow motion.
+  // Real seconds per second of `profile`, if devices are emulated in slow motion.
   double dilation = 1;
-  // Of the coordinator. The timeout is that of an undilated world.
+  // For the coordinator. Timeouts are those of an undilated world.
   DeployOptions deploy = {};
   // Gives an epoch greater than `beyond`: the coordinator is in charge alone. nullptr: it shares
   // its workers. See ClusterFolder::next_epoch().
@@ -47,7 +47,7 @@ class ProfiledCluster {
  public:
   virtual ~ProfiledCluster() = default;
   virtual Coordinator& coordinator() = 0;
-  // The speed of these workers at this graph, by their numbers; others are not present in it.
+  // The speed of these workers at this graph, by their numbers; others are absent from it.
   virtual Result<plan::ClusterProfile> profile(const Graph& graph, const Workers& which) = 0;
   // The best first.
   virtual Result<std::vector<plan::Prediction>> make_plans(
@@ -55,7 +55,7 @@ class ProfiledCluster {
       const plan::PlanOptions& options) const = 0;
 };
 
-// What a worker says about itself, and how long the question and its answer took.
+// A worker's report about itself, and the round-trip time of asking for it.
 struct WorkerReport {
   WorkerState state;
   double round_trip_seconds = 0;
@@ -65,8 +65,8 @@ struct WorkerReport {
 class ClusterConnection : public ProfiledCluster {
  public:
   // Connects to all workers at the same time. Those that do not answer within two seconds are lost
-  // for now. Fails with the first one's error where none answers, and with kNotFound where there
-  // are no workers.
+  // for now. Fails with the first one's error if none answers, and with kNotFound if there are no
+  // workers.
   static Result<std::unique_ptr<ClusterConnection>> open(std::vector<ListedWorker> workers,
                                                          std::unique_ptr<net::Transport> transport,
                                                          ConnectionOptions options = {});
@@ -77,39 +77,38 @@ class ClusterConnection : public ProfiledCluster {
   Coordinator& coordinator() override { return *coordinator_; }
   const std::vector<ListedWorker>& workers() const { return workers_; }  // by their number
   double dilation() const { return dilation_; }
-  // REQUIRES: no request is on its way.
+  // REQUIRES: no request is in progress.
   void set_dilation(double dilation);
 
-  // The speed of these workers at this graph and of the links to them: as the options say, as
-  // measured within a day, or measured now, which takes seconds. Other workers, and those that
-  // cannot be measured, are not present in it. From then on radios that fall asleep are kept awake
-  // while a request is on its way. Fails with the first error if none can be measured, and with
-  // kInvalidArgument if the options' profile lacks a worker.
+  // The speed of these workers at this graph and of the links to them: from the options, measured
+  // within a day, or measured now, which takes seconds. Other workers, and those that cannot be
+  // measured, are absent from it. From then on radios that fall asleep are kept awake during
+  // requests. Fails with the first error if none can be measured, and with kInvalidArgument if the
+  // options' profile lacks a worker.
   Result<plan::ClusterProfile> profile(const Graph& graph, const Workers& which) override;
-  // Of those that are there now.
+  // Of the present workers.
   Result<plan::ClusterProfile> profile(const Graph& graph) {
     return profile(graph, coordinator_->present());
   }
-  // Asks those that are there about themselves, all at the same time, over connections of their own
-  // that are kept. Nothing for workers that do not answer. Takes up to seconds.
+  // Asks the present workers about themselves, all at the same time, over separate connections that
+  // are kept. nullopt for workers that do not answer. Takes up to seconds.
   std::vector<std::optional<WorkerReport>> ask_workers();
-  // The links to workers as they were last measured, by their number; nothing where none was yet.
+  // The links to workers as last measured, by number; nullopt if never measured.
   std::vector<std::optional<plan::LinkProfile>> known_links() const;
-  // Seconds that each of these graphs takes on each worker: by the options' profile, or measured
-  // now. Nothing for workers that are not there or cannot be measured.
+  // Seconds that each of these graphs takes on each worker: from the options' profile, or measured
+  // now. nullopt for workers that are absent or cannot be measured.
   std::vector<std::optional<std::vector<double>>> time(std::span<const Graph> graphs) const;
-  // The largest factor by which other programs slow a worker's machine down now, of those that
-  // answer: see plan::slowdown(). 1 where speeds are given.
+  // The largest factor by which other programs now slow down the machine of a worker that answers:
+  // see plan::slowdown(). 1 if speeds are given.
   double slowdown() const;
-  // Whether several of the workers that are there have addresses of one machine. False where speeds
-  // are given.
+  // Whether several present workers have addresses of one machine. False if speeds are given.
   bool shares_machine() const;
   // Forgets the stored profiles of this graph if a request took much longer, or shorter, than
   // predicted from them.
   void compare(const Graph& graph, double predicted_seconds, double measured_seconds) const;
   void forget_profiles(const Graph& graph) const;
 
-  // As plan::make_plans(), but gives only the best plan where the cache has it.
+  // As plan::make_plans(), but returns only the best plan if it is in the cache.
   Result<std::vector<plan::Prediction>> make_plans(const Graph& graph,
                                                    const plan::ClusterProfile& profile,
                                                    const plan::PlanOptions& options) const override;

@@ -1,6 +1,6 @@
-// PlanStore: keeps in files how plans were made, so that a coordinator that is started again need
-// not search for them. A file holds a few kilobytes and no weights: the plan is made from it and
-// the graph again (plan/search/plan_recipe.h).
+// PlanStore: keeps recipes of plans in files, so that a restarted coordinator need not search
+// again. A file holds a few kilobytes and no weights: the plan is made again from it and the graph
+// (plan/search/plan_recipe.h).
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,19 @@
 
 namespace shoal::cluster {
 
-// The best plan of one graph on one cluster, with these options. Several processes may use one
-// folder: files are replaced as a whole.
+// The best plan of one graph on one cluster, with these options. Processes may share a folder:
+// files are replaced as a whole.
 class PlanStore {
  public:
   // REQUIRES: all but the folder outlive the store.
   PlanStore(const std::filesystem::path& folder, const Graph& graph,
             const plan::ClusterProfile& cluster, const plan::PlanOptions& options);
 
-  // Nothing if there is no file, if it is damaged or of another version, or if what it says is no
-  // plan for this graph and cluster.
+  // nullopt if there is no file, if it is damaged or of another version, or if it is no plan for
+  // this graph and cluster.
   std::optional<plan::Prediction> load() const;
-  // Does nothing where it cannot write: the next run searches again. Removes files of plans that
-  // are two days old.
+  // Does nothing if it cannot write: the next run searches again. Removes files of plans that are
+  // two days old.
   void save(const plan::Prediction& made) const;
 
   const std::filesystem::path& file() const { return file_; }
@@ -35,8 +35,7 @@ class PlanStore {
   std::filesystem::path file_;
 };
 
-// As plan::make_plans(), but gives only the best plan where the folder has it, and keeps it there
-// where not.
+// As plan::make_plans(), but returns only the best plan if it is stored, and otherwise stores it.
 Result<std::vector<plan::Prediction>> load_or_make_plans(const std::filesystem::path& folder,
                                                          const Graph& graph,
                                                          const plan::ClusterProfile& cluster,

@@ -1,12 +1,11 @@
-// ClientSession: a worker's part of federated rounds. It has data that never leaves it; the
-// server's weights come, and what it learned from them goes back, openly or masked
+// ClientSession: a worker's part of federated rounds. Its data never leaves it: it receives the
+// server's weights and sends back what it learned from them, openly or masked
 // (train/secure_sum/client.h). Without I/O.
 //
-//   recipe            how images become inputs; answered by JoinedMessage
-//   round             local steps from these weights, then an UpdateMessage; or in a secret round
-//                     first keys and shares, then local steps, the masked vector, and what unmasks
-//                     the sum
-//   call              sends what there is after the step that it computes, or stops without
+//   recipe  how images become inputs; answered by JoinedMessage
+//   round   local steps from these weights, then an UpdateMessage; in a secret round first keys and
+//           shares, then local steps, the masked vector, and what unmasks the sum
+//   call    sends the result after the current step, or stops without
 //
 // Steps are computed one by one, and messages are handled between them.
 #pragma once
@@ -24,7 +23,7 @@
 
 namespace shoal::federated_cluster {
 
-// What the owner of the data asks of every run.
+// The conditions that the owner of the data sets for every run.
 struct ClientOptions {
   bool secret_only = false;  // refuses rounds in which the server sees what this client learned
 };
@@ -39,7 +38,7 @@ class ClientSession : public cluster::SideTask {
                                                        std::shared_ptr<const Dataset> data,
                                                        const ClientOptions& options);
 
-  // Only messages of the hub, which have no header.
+  // Messages of the hub have no header.
   Status handle(const cluster::TaskInput& input) override;
   Status take_message(net::Bytes bytes);
   bool has_work() const override { return task_ && task_->learns; }
@@ -51,7 +50,7 @@ class ClientSession : public cluster::SideTask {
   int64_t planned_bytes() const { return trainer_.planned_bytes(); }
 
  private:
-  // A round that it has a part in.
+  // A round in which it takes part.
   struct Task {
     RoundMessage round;
     int64_t steps = 0;    // to be done
@@ -91,8 +90,8 @@ class ClientSession : public cluster::SideTask {
 // The name by which a coordinator asks for it.
 inline constexpr char kFederatedTask[] = "federated";
 
-// For WorkerOptions::tasks. Fails as decode_setup() and create() do, with kExhausted where a step
-// takes too much memory, and with kUnsupported where `data` is null.
+// For WorkerOptions::tasks. Fails as decode_setup() and create() do, with kExhausted if a step
+// takes too much memory, and with kUnsupported if `data` is null.
 cluster::BeginTask learn_from(std::shared_ptr<const Dataset> data,
                               const ClientOptions& options = {});
 

@@ -58,7 +58,7 @@ inline Simulated simulate(Device& device, const federated::Options& options, boo
   return result;
 }
 
-// The data that each simulated client has, of which none learns.
+// The data of each simulated client; none of them learns.
 inline std::vector<std::shared_ptr<const Dataset>> shards_of(Device& device,
                                                              const federated::Options& options) {
   return simulate(device, options, /*learn=*/false).shards;

@@ -1,17 +1,17 @@
-// RoundHub: decides what the clients of federated rounds on a cluster do. Events come in (a worker
-// is ready, has said something, is gone; time has passed), and letters come out. It has no threads
-// and no sockets, and time is given: a coordinator carries it out in real time, a test in virtual
-// time. Strategy, sampling and the order of sums are those of the simulation (federated/), so that
-// the same clients with the same data learn the same weights, bit by bit.
+// RoundHub: directs the clients of federated rounds on a cluster. Events come in (a worker is
+// ready, sent a message, is lost; time has passed), and messages come out. No threads, sockets or
+// clock: a coordinator runs it in real time, a test in virtual time. Strategy, sampling and the
+// order of sums are those of the simulation (federated/), so that the same clients with the same
+// data learn the same weights, bit by bit.
 //
 // A round invites some of the clients that are ready, and ends when all of them have answered, or
-// at its deadline, even if some are missing. It counts if enough have reported; otherwise nothing
-// changes. Where the strategy takes partial work, clients are asked for it shortly before. Clients
-// join and leave at any time, and have a part from the next round on.
+// at its deadline. It counts if enough have reported; otherwise nothing changes. If the strategy
+// takes partial work, clients are asked for it shortly before. Clients join and leave at any time,
+// and take part from the next round on.
 //
-// A secret round has four phases, each of which ends when all that are left have answered or its
-// share of the time is over: keys, shares, masked vectors, and what takes masks away
-// (train/secure_sum/server.h). Who does not answer has dropped out.
+// A secret round has four phases: keys, shares, masked vectors, and unmasking
+// (train/secure_sum/server.h). Each ends when all remaining clients have answered or its share of
+// the time is over. A client that does not answer has dropped out.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ namespace shoal::federated_cluster {
 
 struct HubOptions {
   federated::Options rounds = {};  // population.clients are the workers; its deadline is real
-  size_t least = 1;                // clients without whose reports a round changes nothing
+  size_t least = 1;                // reports without which a round changes nothing
   bool secret = false;             // the hub sees sums only
   double range = 1;                // as in SecureCode
   std::chrono::nanoseconds start_timeout = std::chrono::seconds(120);  // of the first round
@@ -52,11 +52,11 @@ class RoundHub {
 
   // The worker will join: the first round waits for it.
   void expect(int worker) { expected_.insert(worker); }
-  // It has the network, and is sent the recipe. It has a part from when it says that it is ready.
+  // It has the network, and is sent the recipe. It takes part once it reports that it is ready.
   void join(int worker, Time now);
-  // It is gone, or does not want to learn.
+  // It is gone, or refuses to learn.
   void lose(int worker, Time now);
-  // What a worker says. One that no client says costs it its place: see take_dropped().
+  // Handles a worker's message. An invalid one drops the worker: see take_dropped().
   void handle(int worker, std::span<const std::byte> message, Time now);
   void tick(Time now);
   void stop();  // ends the run at once
@@ -69,7 +69,7 @@ class RoundHub {
   std::vector<int> take_dropped() { return std::exchange(dropped_, {}); }
   std::vector<federated::RoundReport> take_reports() { return std::exchange(reports_, {}); }
 
-  // When tick() should be called if nothing else happens; at once where that has passed.
+  // When tick() should be called if nothing else happens; at once if that time has passed.
   Time next_tick() const;
   bool is_over() const { return over_; }
   Status status() const { return status_; }  // kUnavailable without enough clients for too long
@@ -121,8 +121,8 @@ class RoundHub {
   Status status_;
 };
 
-// kUnsupported and kInvalidArgument as federated::check() and check_secret(); and for a deadline
-// that never comes, codecs, and more reports asked for than clients.
+// kUnsupported and kInvalidArgument as federated::check() and check_secret(); also for a deadline
+// that never comes, codecs, and more required reports than clients.
 Status check(const HubOptions& options);
 
 }  // namespace shoal::federated_cluster

@@ -148,8 +148,8 @@ TEST_F(Rounds, LearnWhatTheSimulationLearns) {
   }
 }
 
-// The deadline holds: a round ends then without who is slow, whose work counts for nothing, and the
-// next one asks it again.
+// The deadline holds: a round ends then without a slow client, whose work counts for nothing, and
+// the next one asks it again.
 TEST_F(Rounds, EndAtTheirDeadline) {
   federated::Options how = small_options("fedavg", 4, 4);
   how.population.deadline = 10;
@@ -219,7 +219,7 @@ TEST_F(Rounds, GoOnWithoutAClientThatLeaves) {
   EXPECT_LT(figures.seconds, 10) << "nothing waits for a deadline";
 }
 
-// What the hub sees as sums only is what it would have seen openly, but for rounding.
+// Secret sums give the hub the same weights, up to rounding.
 TEST_F(Rounds, SecretSumsGiveTheSameWeights) {
   for (const char* strategy : {"fedavg", "fedprox"}) {
     const federated::Options how = small_options(strategy, 5, 4);
@@ -250,7 +250,7 @@ TEST_F(Rounds, SecretSumsSurviveADropOut) {
     federated::Weights learned[2];
     for (const HubOptions* options : {&open, &secret}) {
       World world(*options, shards);
-      world.step();  // a step of somebody: keys and shares are exchanged
+      world.step();  // a step of one client: keys and shares are exchanged
       if (knows) {
         world.lose(2);
       } else {
@@ -281,7 +281,7 @@ TEST_F(Rounds, SecretRoundsOfTooFewChangeNothing) {
   EXPECT_TRUE(same(world.course().weights(), before));
 }
 
-// A client whose owner allows sums only refuses an open round; the others go on.
+// A client that allows secret sums only refuses an open round; the others go on.
 TEST_F(Rounds, OwnersMayAllowSecretSumsOnly) {
   const federated::Options how = small_options("fedavg", 3, 3);
   const auto shards = shards_of(*device_, how);

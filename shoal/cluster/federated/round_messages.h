@@ -1,5 +1,5 @@
-// The messages of federated rounds between the hub and the workers that are its clients, and their
-// bytes. No example is in any of them. What comes from a peer is hostile until it is decoded.
+// The messages of federated rounds between the hub and its clients, and their encoding. None
+// contains an example. Bytes from a peer are hostile until decoded.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ struct RecipeMessage {
   Preprocess preprocess = {};
   Augment augment = {};
 };
-// Who a client is in a round whose sum is secret, and how its weights become a vector.
+// A client's number in a round whose sum is secret, and how its weights become a vector.
 struct SecretPart {
   uint32_t id = 0;
   secure_sum::RoundOptions options = {};  // its round is that of the message
   SecureCode code = {};
 };
-// Learn from these weights: so many epochs of its data, or local steps where these are not 0.
+// Learn from these weights, for some epochs of its data, or for local steps if these are not 0.
 struct RoundMessage {
   int64_t round = 0;
   int64_t epochs = 1, local_steps = 0;
@@ -38,13 +38,12 @@ struct RoundMessage {
   std::optional<SecretPart> secret = {};
   federated::Weights weights = {};
 };
-// The time of the round is over: send what there is, or stop without.
+// The time of the round is over: send the result so far, or stop without.
 struct CallMessage {
   int64_t round = 0;
   bool wanted = false;
 };
-// The next message of the secure sum for the client: train/secure_sum/messages.h says which
-// follows.
+// The next message of the secure sum for the client: see train/secure_sum/messages.h.
 struct SecretMessage {
   int64_t round = 0;
   std::vector<std::byte> bytes = {};
@@ -54,12 +53,12 @@ struct GoodbyeMessage {};
 using ToClient =
     std::variant<RecipeMessage, RoundMessage, CallMessage, SecretMessage, GoodbyeMessage>;
 
-// To the hub. The client is ready. Of its examples only the order of magnitude is said: the power
-// of two that is not below their number.
+// To the hub: the client is ready. Of the number of its examples it tells only the order of
+// magnitude: the next power of two.
 struct JoinedMessage {
   int64_t magnitude = 1;
 };
-// What it has learned in the round. It ends with these weights; all its steps are done, or not.
+// The result of a round: the weights, and whether all its steps are done.
 struct UpdateMessage {
   int64_t round = 0;
   int64_t examples = 0, steps = 0;
@@ -67,7 +66,7 @@ struct UpdateMessage {
   double loss = 0;  // mean of the steps
   federated::Weights weights = {};
 };
-// It cannot learn in this round: its loss is no number, or its data cannot be read.
+// It cannot learn in this round: its loss is not a number, or its data cannot be read.
 struct GaveUpMessage {
   int64_t round = 0;
 };
@@ -82,7 +81,7 @@ using ToServer = std::variant<JoinedMessage, UpdateMessage, GaveUpMessage, Secre
 
 std::vector<std::byte> encode(const ToClient& message);
 std::vector<std::byte> encode(const ToServer& message);
-// kCorrupt for bytes that encode() does not write, and for numbers that nobody says.
+// kCorrupt for bytes that encode() does not write, and for numbers out of range.
 Result<ToClient> decode_for_client(std::span<const std::byte> bytes);
 Result<ToServer> decode_for_server(std::span<const std::byte> bytes);
 

@@ -46,8 +46,8 @@ TEST(RoundMessages, ComeBackWhole) {
   learn::testing::expect_whole(to_server(), decode_for_server);
 }
 
-// A secure sum that hides nothing is refused by who would be summed: too few of the neighbours are
-// needed to reveal a secret, or too few clients.
+// A client refuses a secure sum that hides nothing: too few of the neighbours are needed to reveal
+// a secret, or there are too few clients.
 TEST(RoundMessages, RefuseSumsThatHideNothing) {
   RoundMessage message = secret_round();
   ASSERT_TRUE(decode_for_client(encode(ToClient(message))).ok());

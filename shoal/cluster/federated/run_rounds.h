@@ -1,6 +1,6 @@
 // Federated rounds on the workers of a cluster, as `shoal train --federated --cluster` runs them:
-// the coordinator is the server, and each worker that has data of its own (`shoal worker --data`)
-// is a client. Weights go out and come back; no example leaves a worker.
+// the coordinator is the server, and each worker that has data (`shoal worker --data`) is a client.
+// Weights go out and come back; no example leaves a worker.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace shoal::federated_cluster {
 
 struct RunOptions {
   HubOptions hub = {};  // without the number of clients, which the cluster has
-  // Between two attempts to reach workers that are lost.
+  // Between two attempts to reach lost workers.
   std::chrono::milliseconds retry_interval{200};
   std::function<void(const federated::RoundReport&)> on_round = [](const auto&) {};
   std::function<void(const Status& why)> on_loss = [](const Status&) {};  // of a worker
@@ -31,13 +31,13 @@ struct Outcome {
 
 // Blocks until all rounds are done, or cancelled. `held_out` may be null: nothing is evaluated.
 // `device` evaluates. Fails as check(), the network and the hub do, and with the first worker's
-// error where none takes part.
+// error if none takes part.
 Result<Outcome> run_rounds(cluster::Coordinator& coordinator, Device& device,
                            const fit::NetworkForBatch& network,
                            std::shared_ptr<const Dataset> held_out, const RunOptions& options);
 
-// The same with the model of options.hub.rounds.fit, evaluated on the held-out examples of its data
-// where it names some. Writes fit.out, if there is one, unless it was cancelled.
+// Likewise with the model of options.hub.rounds.fit, evaluated on the held-out examples of its data
+// if it names some. Writes fit.out, if there is one, unless it was cancelled.
 Result<Outcome> train(cluster::Coordinator& coordinator, Device& device, const RunOptions& options);
 
 }  // namespace shoal::federated_cluster

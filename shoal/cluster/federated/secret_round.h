@@ -1,5 +1,5 @@
-// SecretRound: the server's part of a round whose sum is secret, phase by phase, with what it
-// costs. Seats are the numbers of clients in it. Without I/O; see train/secure_sum/server.h.
+// SecretRound: the server's part of a round whose sum is secret, phase by phase, with its costs.
+// Clients are numbered by seats. Without I/O; see train/secure_sum/server.h.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ class SecretRound {
  public:
   enum class Phase { kKeys, kShares, kVectors, kUnmask, kOver };
 
-  // Of as many clients as the code says, with weights like these. Fails as check(code) does.
+  // The code gives the number of clients; `weights` their shapes. Fails as check(code) does.
   static Result<SecretRound> create(int64_t round, const federated::Weights& from,
                                     const SecureCode& code);
 
   Phase phase() const { return phase_; }
   SecretPart part_of(uint32_t seat) const { return {seat, options_, code_}; }
 
-  // kCorrupt for what nobody says in this phase: its sender has dropped out.
+  // kCorrupt for a message that does not belong to this phase: its sender has dropped out.
   Status take(uint32_t seat, std::span<const std::byte> bytes, double seconds);
-  // Ends the phase, and gives the messages for those that are left, by seat; none after the last
-  // phase. kUnavailable where too few are left.
+  // Ends the phase, and returns the messages for the remaining clients, by seat; none after the
+  // last phase. kUnavailable if too few are left.
   Result<std::map<uint32_t, std::vector<std::byte>>> close();
   // REQUIRES: the last phase was closed.
   Result<SecureResult> result(const federated::Weights& from) const;

@@ -14,7 +14,7 @@ using federated::SecretMean;
 using federated::Weights;
 
 constexpr size_t kExtra = 3;            // elements behind the weights
-constexpr uint32_t kMostCount = 65535;  // of those, so that no sum of theirs wraps around
+constexpr uint32_t kMostCount = 65535;  // so that their sum does not wrap around
 constexpr double kLossUnit = 1.0 / 1024;
 constexpr size_t kMostClients = 65535;
 

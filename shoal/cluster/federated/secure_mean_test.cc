@@ -104,7 +104,7 @@ class SecretRounds : public ::testing::Test {
   fit::TrainingData data_{std::make_shared<Rows>(600), std::make_shared<Rows>(40, 99)};
 };
 
-// Rounds whose sums nobody sees give the weights of open rounds, though clients leave.
+// Rounds with secret sums give the weights of open rounds, although clients leave.
 TEST_F(SecretRounds, LearnWhatOpenRoundsLearn) {
   for (const char* strategy : {"fedavg", "fedprox", "fedadam"}) {
     Options how = options(strategy);

@@ -1,4 +1,4 @@
-// Workers that say by mDNS that they are on this network, member or not.
+// Workers that announce themselves by mDNS on this network, members or not.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace shoal::cluster {
 
-// Workers that are listed, and behind them those that were found elsewhere.
+// Listed workers, followed by those that were found elsewhere.
 std::vector<ListedWorker> with_found(std::vector<ListedWorker> listed,
                                      const std::vector<net::Peer>& found);
 
-// Lists those that show a certificate of this cluster in the name that they say. `told` is called
-// for each of them, with why it is not listed, or OK. Fails if the list cannot be written.
+// Lists the workers that show a certificate of this cluster for their announced name. `told` is
+// called for each, with OK or the reason why it is not listed. Fails if the list cannot be written.
 Status list_members(const ClusterFolder& folder, const std::vector<net::Peer>& found,
                     net::Transport& transport,
                     const std::function<void(const ListedWorker&, const Status&)>& told);

@@ -1,5 +1,5 @@
-// EpochFile: keeps the latest epoch that a worker has followed, so that a worker that is started
-// again still refuses coordinators that are out of date.
+// EpochFile: keeps the latest epoch that a worker has followed, so that a restarted worker still
+// refuses coordinators that are out of date.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,18 @@ struct Epoch {
   friend bool operator==(const Epoch&, const Epoch&) = default;
 };
 
-// A claim may be this much ahead of the epoch that a worker knows. A single message that claimed
-// the last number there is would otherwise lock the owner out for ever.
+// A claim may be this much ahead of the epoch that a worker knows. Otherwise a single message with
+// the largest number would lock the owner out for ever.
 inline constexpr uint64_t kMostEpochsAhead = uint64_t{1} << 20;
 
-// OK iff a worker that followed `latest` should follow `claimed`. Refused are epochs that are over,
-// the same epoch of another coordinator, and numbers that nobody can have counted to.
+// OK iff a worker that followed `latest` should follow `claimed`. Refused are past epochs, the same
+// epoch of another coordinator, and numbers that cannot have been counted to.
 Status check_claim(const Epoch& latest, const Epoch& claimed);
 
 // Not thread-safe: the worker guards it.
 class EpochFile {
  public:
-  // Epoch 0 if there is no file. If it is damaged, the epoch before, or else 0: a device has to
-  // start.
+  // Epoch 0 without a file. If it is damaged, the epoch before, or else 0: a device has to start.
   static Result<EpochFile> open(const std::filesystem::path& path);
 
   const Epoch& latest() const { return latest_; }

@@ -69,8 +69,8 @@ Result<net::Authority> ClusterFolder::authority() const {
   return net::Authority::open(path_);
 }
 
-// The identity with another certificate, or a new identity where there was none, or where the
-// authority knows another key by this name.
+// The identity with another certificate, or a new identity if there was none, or if the authority
+// knows another key by this name.
 Result<net::Identity> ClusterFolder::certify_coordinator(const Result<net::Identity>& known,
                                                          net::Time now) const {
   constexpr net::Grant kGrant{.role = net::Role::kOwner};
@@ -197,8 +197,7 @@ Result<uint64_t> ClusterFolder::next_epoch(uint64_t beyond) const {
     return invalid("no coordinator of this cluster has counted to epoch " + std::to_string(beyond));
   }
   epoch = std::max(epoch, beyond);
-  // Written before it is used: two coordinators never get the same epoch, and a crash only skips
-  // one.
+  // Written before use: two coordinators never get the same epoch, and a crash only skips one.
   SHOAL_TRY(write_sealed(path_ / kEpochFile, std::to_string(++epoch) + "\n"));
   return epoch;
 }

@@ -37,17 +37,16 @@ class ClusterFolder {
  public:
   // Makes a cluster without workers. Fails if the folder has a cluster already.
   static Result<ClusterFolder> create(const std::filesystem::path& path, net::Time now);
-  // Opens nothing yet: the functions that need a file fail if it is missing. To coordinate, no
-  // authority is needed.
+  // Opens nothing yet: functions that need a file fail without it. Coordinating needs no authority.
   explicit ClusterFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path coordinator_folder() const;  // of its identity
   Result<net::Authority> authority() const;
-  // Who coordinates from this folder. Where the authority is, the certificate is renewed in time,
-  // or made where it is missing.
+  // The identity of the coordinator. If the authority is in this folder, the certificate is renewed
+  // in time, or made if it is missing.
   Result<net::Identity> coordinator(net::Time now = std::chrono::system_clock::now()) const;
-  // The same for transports (TlsOptions): with the deny list, and renewed while they live.
+  // Likewise for transports (TlsOptions): with the deny list, and renewed while they live.
   Result<std::shared_ptr<net::Membership>> membership() const;
   // Over TLS, as this member.
   Result<std::unique_ptr<net::Transport>> transport() const;
@@ -55,15 +54,15 @@ class ClusterFolder {
   Result<std::vector<ListedWorker>> workers() const;  // in the order they came
   // Replaces a worker of the same name.
   Status add(const ListedWorker& worker) const;
-  // Takes a member off the list, revokes its certificate and frees its name. Where the authority is
-  // not, it is taken off the list only.
+  // Takes a member off the list, revokes its certificate and frees its name. Without the authority,
+  // it is only taken off the list.
   Status remove(const std::string& name, net::Time now) const;
-  // Members with a certificate of the authority, then those that were removed.
+  // Members with a certificate of the authority, then removed members.
   Result<std::vector<MemberState>> members() const;
 
-  // For a coordinator that is in charge alone: one more than the last epoch that was given out, and
+  // For a coordinator that is in charge alone: one more than the last epoch that was issued, and
   // than `beyond`, which a worker follows: the folder may be an old copy. kInvalidArgument if that
-  // is further ahead than anybody can have counted.
+  // is too far ahead.
   Result<uint64_t> next_epoch(uint64_t beyond = 0) const;
 
  private:

@@ -58,7 +58,7 @@ void OpenInvitation::tell(const Result<net::Joined>& who) {
 
 Result<OpenInvitation::End> OpenInvitation::wait() {
   const bool notified = over_.wait_until(expires_);
-  service_.reset();  // from then on nobody joins
+  service_.reset();  // from then on no device joins
   const std::lock_guard lock(mutex_);
   if (listed_ && !listed_->ok()) return *listed_;
   return listed_ ? End::kJoined : notified ? End::kStopped : End::kExpired;

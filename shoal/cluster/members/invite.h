@@ -1,6 +1,6 @@
-// OpenInvitation: one device may join a cluster, as long as its token is good.
+// OpenInvitation: lets one device join a cluster, as long as its token is valid.
 //
-//   Notification over;  // notified by who does not want to wait any longer
+//   Notification over;  // notify it to stop waiting
 //   SHOAL_ASSIGN(const auto invitation,
 //                OpenInvitation::serve(folder, authority, "192.168.1.5:7071", log, over));
 //   SHOAL_ASSIGN(const net::Token token, invitation->invite({.role = net::Role::kWorker}));
@@ -46,11 +46,11 @@ class OpenInvitation {
                                                        const std::string& listen, Log log,
                                                        Notification& over);
 
-  // The token for a newcomer. kInvalidArgument where it cannot know at which address to ask.
+  // The token for a newcomer. kInvalidArgument if no address is known at which it can ask.
   Result<net::Token> invite(const InviteOptions& options);
-  // Until one has joined, who is listed if it said where it listens; or the token has expired, or
-  // `over` is notified. Fails if the newcomer could not be listed. REQUIRES: somebody was invited;
-  // called once.
+  // Waits until a device has joined, which is listed if it told its address, or the token has
+  // expired, or `over` is notified. Fails if the newcomer could not be listed. REQUIRES: invite()
+  // was called; called once.
   Result<End> wait();
 
  private:
@@ -64,13 +64,12 @@ class OpenInvitation {
   Notification& over_;
   net::Deadline expires_ = {};
   std::mutex mutex_;
-  std::optional<Status> listed_;             // of who joined
+  std::optional<Status> listed_;             // of the newcomer
   std::unique_ptr<net::Enrolment> service_;  // last: it ends first
 };
 
-// Renews the certificates of members that ask, and lists who joins, until what is returned goes.
-// Fails as net::serve_enrolment() does. REQUIRES: the authority, which is the folder's, outlives
-// it.
+// Renews the certificates of members that ask, and lists newcomers, while the result lives. Fails
+// as net::serve_enrolment() does. REQUIRES: the authority, which is the folder's, outlives it.
 Result<std::unique_ptr<net::Enrolment>> serve_renewals(const ClusterFolder& folder,
                                                        const net::Authority& authority,
                                                        const std::string& listen, Log log);

@@ -9,7 +9,7 @@
 
 namespace shoal::cluster {
 
-// Calls `what`, which returns a Status. kExhausted where memory or threads run out: the standard
+// Calls `what`, which returns a Status. kExhausted if memory or threads run out: the standard
 // library throws then, and a message of a peer may be the reason. Every thread of a worker that
 // acts on messages has one such barrier.
 template <class What>

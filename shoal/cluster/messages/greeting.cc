@@ -11,8 +11,8 @@ namespace shoal::cluster {
 
 Result<WorkerInfo> greet(net::Channel& channel, const ListedWorker& worker, const EpochClaim& epoch,
                          net::Deadline deadline) {
-  // The name comes from the certificate that TLS has checked. Without this test, a worker whose
-  // address was reused by another one would silently take its place.
+  // The name comes from the certificate, which TLS has checked. Without this test, a worker whose
+  // address was reused by another one would silently be replaced.
   const std::string& certified = channel.peer().name;
   if (certified != worker.name) {
     return invalid(worker.address + " is " + printable(certified) + ", another worker");

@@ -18,10 +18,10 @@ namespace shoal::cluster {
 // The claim of a coordinator to its workers: see CoordinatorOptions::epoch.
 struct EpochClaim {
   uint64_t number = 0;
-  // Drawn by each coordinator. Two copies of a cluster's folder give the same number to two
-  // coordinators; workers follow one of them only.
+  // Drawn by each coordinator. Two copies of a cluster's folder give two coordinators the same
+  // epoch; workers follow only one of them.
   uint64_t nonce = 0;
-  // Called when a worker refuses, with the epoch that it follows. On any thread.
+  // Called when a worker refuses, with the epoch it follows. On any thread.
   std::function<void(uint64_t latest)> refused = nullptr;
 };
 
@@ -29,12 +29,12 @@ struct WorkerInfo {
   std::string name;  // as certified
   std::string address;
   int threads = 0;
-  // Nanoseconds that the worker's clock is ahead of the coordinator's. Measured when the first
+  // Nanoseconds by which the worker's clock is ahead of the coordinator's. Measured when the first
   // traced plan is deployed there.
   std::optional<int64_t> clock_ahead = std::nullopt;
-  // Peers that the worker refused lately, and why. It tells owners only.
+  // Peers that the worker refused lately, with reasons. It tells owners only.
   std::vector<std::string> refused = {};
-  // Factor by which other programs slow its machine down, as it last said: see plan::slowdown().
+  // Latest factor by which other programs slow its machine down: see plan::slowdown().
   std::optional<double> slowdown = std::nullopt;
 };
 
@@ -52,13 +52,13 @@ struct GreetedWorker {
   WorkerInfo info;
 };
 
-// Connects and greets. The connection must be there before `deadline`; the greeting may take up to
-// two seconds more. A status that is not OK names the worker.
+// Connects and greets. Connecting must end before `deadline`; the greeting may take up to two
+// seconds more. A status that is not OK names the worker.
 Result<GreetedWorker> connect_to(const ListedWorker& worker, net::Transport& transport,
                                  const EpochClaim& epoch, net::Deadline deadline);
 
 // Connects to all of them at the same time, so that any number of absent workers cost one timeout
-// together. The results are in the order of the workers.
+// together. Results are in the order of the workers.
 std::vector<Result<GreetedWorker>> connect_to_all(std::span<const ListedWorker> workers,
                                                   net::Transport& transport,
                                                   const EpochClaim& epoch, net::Deadline deadline);

@@ -52,8 +52,7 @@ Status send_piece(net::Channel& channel, uint64_t plan, uint64_t request, const 
 }
 
 net::Deadline deadline_of(const message::Data& data) {
-  // A number from a peer: what is later than this would overflow the clock, and is as good as
-  // never.
+  // A number from a peer: a later time would overflow the clock, and means never.
   constexpr uint64_t kLongest = std::chrono::milliseconds(std::chrono::hours(24 * 365)).count();
   if (data.left_ms() == 0 || data.left_ms() > kLongest) return net::Deadline::max();
   return net::after(std::chrono::milliseconds(data.left_ms()));

@@ -1,5 +1,5 @@
-// Two tables, one for each receiver. A kind that a table does not name is refused from everybody,
-// so a new message needs a row before it can be received.
+// Two tables, one for each receiver. A kind that a table does not name is refused, so a new message
+// needs a row before it can be received.
 #include "shoal/cluster/messages/permissions.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ constexpr Row kForWorkers[] = {
     {Kind::kBeginTask, kLeaders},
     {Kind::kTaskMessage, kLeaders},
     {Kind::kRenewed, only(net::Role::kOwner)},
-    {Kind::kData, kLeaders | kWorkers},  // and of these, those that the plan names
+    {Kind::kData, kLeaders | kWorkers},  // of these, those that the plan names
     {Kind::kFailed, kServers},           // what was sent to them is refused
 };
 

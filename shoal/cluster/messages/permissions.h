@@ -1,4 +1,4 @@
-// Permissions: which roles may send which messages. The one place that says so.
+// Permissions: which roles may send which messages, in one place.
 #pragma once
 
 #include "shoal/base/status.h"
@@ -10,10 +10,10 @@ namespace message {
 class Message;
 }
 
-// OK iff a worker, or a coordinator, takes a message of this kind from a peer of this role. Fails
+// OK iff a worker, or a coordinator, accepts a message of this kind from a peer of this role. Fails
 // with
-//   kCorrupt          nobody sends it such a message
-//   kInvalidArgument  others do; this role may not
+//   kCorrupt          no role may send it such a message
+//   kInvalidArgument  this role may not, others may
 Status check_for_worker(const message::Message& message, net::Role from);
 Status check_for_coordinator(const message::Message& message, net::Role from);
 

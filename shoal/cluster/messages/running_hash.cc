@@ -4,7 +4,7 @@
 
 namespace shoal::cluster {
 
-// These calls fail only where there is no memory, or no SHA-256, without which there is no TLS.
+// These calls fail only without memory, or without SHA-256, which TLS needs anyway.
 RunningHash::RunningHash() : context_(EVP_MD_CTX_new()) {
   SHOAL_CHECK(context_ != nullptr);
   SHOAL_CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);

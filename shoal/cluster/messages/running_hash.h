@@ -1,4 +1,4 @@
-// RunningHash: hash_of() (wire.h) of bytes that come one part after another.
+// RunningHash: hash_of() (wire.h), computed incrementally.
 #pragma once
 
 #include <memory>

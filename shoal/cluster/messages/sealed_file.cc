@@ -8,7 +8,7 @@
 namespace shoal::cluster {
 namespace {
 
-constexpr std::string_view kSeal = "# checksum ";  // the last line, of what is before it
+constexpr std::string_view kSeal = "# checksum ";  // the last line, for the text before it
 
 std::string seal_of(std::string_view text) {
   return std::string(kSeal) + std::to_string(shoal::hash_of(std::as_bytes(std::span(text)))) + "\n";

@@ -1,6 +1,5 @@
-// Sealed files: small files that are replaced as a whole and end with a checksum. Reading gives
-// what was written, or an error. The checksum finds accidents, not attacks. Any thread; writers of
-// one file need a lock of their own.
+// Sealed files: small files that are replaced as a whole and end with a checksum, which finds
+// accidents, not attacks. Any thread; writers of one file need their own lock.
 #pragma once
 
 #include <filesystem>

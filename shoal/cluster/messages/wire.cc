@@ -212,7 +212,7 @@ Hash hash_of(std::span<const std::byte> bytes) {
 }
 
 void encode(const Graph& graph, message::Graph& to, const NameOf& name_of) {
-  // Values are stated in their order; those that a node computes are stated by the node, once.
+  // Values are encoded in order; those that a node computes are encoded by the node, once.
   std::vector<const Node*> made_by(graph.value_count(), nullptr);
   for (const Node& node : graph.nodes()) made_by[static_cast<size_t>(node.outputs[0])] = &node;
   std::vector<bool> is_output(graph.value_count(), false);

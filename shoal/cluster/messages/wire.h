@@ -29,25 +29,25 @@ inline constexpr size_t kHashBytes = 32;
 // Constants of at most this size are part of the message.
 inline constexpr size_t kInlineBytes = 1024;
 
-// Writes the graph. `name_of` gives the name of each tensor that is sent apart: its hash, which a
-// caller that writes many graphs should compute once.
+// Writes the graph. `name_of` returns the name of each tensor that is sent separately: its hash,
+// which a caller that writes many graphs should compute once.
 using NameOf = std::function<Hash(const Tensor&)>;
 void encode(const Graph& graph, message::Graph& to, const NameOf& name_of);
 
-// `find` gives the tensor of a name, or an undefined one. kNotFound if a tensor is missing,
-// kCorrupt if the message is no graph.
+// `find` returns the tensor of a name, or an undefined one. kNotFound if a tensor is missing,
+// kCorrupt if the message is not a graph.
 using Find = std::function<Tensor(const Hash&, const TensorType&)>;
 Result<Graph> decode(const message::Graph& from, const Find& find);
 
 // The names of all tensors that the graph needs and does not contain. Checks their sizes.
 Result<std::vector<Hash>> hashes_in(const message::Graph& from);
 
-// The same from and to bytes.
+// Likewise to and from bytes.
 std::string to_bytes(const Graph& graph, const NameOf& name_of);
 Result<Graph> graph_from(std::string_view bytes, const Find& find);
 
 void encode(const plan::Piece& piece, message::Piece& to);
-// kCorrupt if the region is no box. That it lies in the value is for the caller to check.
+// kCorrupt if the region is not a box. The caller checks that it lies in the value.
 Result<plan::Piece> decode(const message::Piece& from);
 
 }  // namespace shoal::cluster

@@ -1,6 +1,5 @@
-// Streams over MPI. Messages of a stream have a tag of their own, and MPI keeps the order of
-// messages with equal source and tag, so a stream needs no sequence numbers. An empty message ends
-// it.
+// Streams over MPI. Each stream has its own tag, and MPI keeps the order of messages with equal
+// source and tag, so a stream needs no sequence numbers. An empty message ends it.
 #include "shoal/cluster/mpi/mpi.h"
 
 #include <mpi.h>
@@ -40,7 +39,7 @@ Status work(Ranks& ranks, Device& device) {
                          device, *transport);
   auto listener = transport->listen("");
   if (listener.ok()) worker.serve(*std::move(listener));
-  ranks.barrier();  // the coordinator comes when it is done, and waits for those that failed, too
+  ranks.barrier();  // the coordinator comes when it is done, and waits for failed ranks, too
   return listener.status();
 }
 
@@ -96,8 +95,7 @@ struct MpiRoute {
 // own threads. Thread-safe.
 class MpiDispatcher {
  public:
-  // MPI has been initialised for any number of threads, and is finalised after the dispatcher is
-  // gone.
+  // MPI is initialised for any number of threads, and finalised after the dispatcher is gone.
   MpiDispatcher();
   ~MpiDispatcher();
 
@@ -215,8 +213,7 @@ void MpiDispatcher::send(const MpiRoute& route, std::span<const net::Bytes> piec
            MPI_COMM_WORLD);
 }
 
-// Polls eagerly shortly after a message, and rarely otherwise: MPI cannot wait without using the
-// processor.
+// Polls eagerly shortly after a message, and rarely otherwise: MPI can only wait by polling.
 void MpiDispatcher::receive_all() {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kEager{1};
@@ -301,7 +298,7 @@ class MpiStream final : public net::Stream {
   std::atomic<bool> closed_ = false;
 };
 
-// The launcher decides who takes part; rank 0 coordinates.
+// The launcher decides which machines take part; rank 0 coordinates.
 net::Role role_of(int rank) { return rank == 0 ? net::Role::kOwner : net::Role::kWorker; }
 
 class MpiTransport final : public net::Transport {

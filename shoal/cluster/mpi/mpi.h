@@ -1,5 +1,5 @@
-// Ranks: channels over MPI, for clusters that have it. Every rank is a machine, and its number is
-// its address. mpirun and its cluster decide who may take part; there are no certificates.
+// Ranks: channels over MPI. Every rank is a machine, and its number is its address. mpirun and its
+// cluster decide which machines take part; there are no certificates.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct RankedCluster {
   std::vector<cluster::ListedWorker> workers;
 };
 
-// On rank 0 returns the cluster of all other ranks; kUnavailable where there are none. On the
-// other ranks it makes a device, works with it until rank 0 is done, and returns nothing: the
+// On rank 0 returns the cluster of all other ranks; kUnavailable if there are none. On the other
+// ranks it makes a device, serves as a worker until rank 0 is done, and returns nullopt: the
 // process should then exit. Once in a process, before other threads are started.
 Result<std::optional<RankedCluster>> join_ranks(
     const std::function<Result<std::unique_ptr<Device>>()>& make_device);
@@ -39,13 +39,12 @@ class Ranks {
   int rank() const;
   int size() const;
 
-  // The transport may end before its channels and listeners. REQUIRES: the ranks outlive all of
-  // them.
+  // The transport may end before its channels and listeners. REQUIRES: the ranks outlive all these.
   std::unique_ptr<net::Transport> transport(net::ChannelOptions options = {});
 
   void barrier();  // returns when all ranks have called it
-  // What each rank has given, by rank, as MPI_Allgatherv; all of them call it, equally often.
-  // kUnsupported where that is 2 GB or more in all.
+  // The bytes that each rank passed, by rank, as MPI_Allgatherv; all ranks call it, equally often.
+  // kUnsupported for 2 GB or more in all.
   Result<std::vector<std::vector<std::byte>>> gather(std::span<const std::byte> mine);
 
  private:

@@ -1,5 +1,4 @@
-// Endpoints: addresses as Asio has them. Apart from address.h, because a compiler takes seconds to
-// read Asio.
+// Endpoints: Asio's addresses. Apart from address.h, because Asio takes seconds to compile.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

@@ -1,5 +1,5 @@
-// FolderLock: lets one process at a time change the files of a folder, so that each reads what the
-// one before wrote. The kernel releases the lock of a process that is killed.
+// FolderLock: lets one process at a time change the files of a folder. The kernel releases the lock
+// of a process that is killed.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace shoal::net {
 // Held until it is destroyed. Blocks, also against another lock of the same process.
 class FolderLock {
  public:
-  // Also deletes the files that killed writers left. Fails if there is no such folder.
+  // Also deletes files left by killed writers. Fails if the folder does not exist.
   static Result<FolderLock> take(const std::filesystem::path& folder);
 
   FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

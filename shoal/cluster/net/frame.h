@@ -1,4 +1,4 @@
-// Frames: the messages that travel between machines. Bytes and deadlines, no tensors.
+// Frames: the messages between machines. Bytes and deadlines, no tensors.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ inline Deadline after(std::chrono::steady_clock::duration time) {
   return std::chrono::steady_clock::now() + time;
 }
 
-// Memory that lives as long as someone keeps it.
+// Memory that lives as long as its owner.
 struct Buffer {
   std::shared_ptr<void> keep;
   std::span<std::byte> bytes;
@@ -29,8 +29,7 @@ struct Buffer {
   static Result<Buffer> allocate(size_t size);
 };
 
-// A frame as it is sent. Views only: the payload goes out from where it lies, so all of it must
-// live until send() returns, and no longer.
+// A frame to be sent. Views only: nothing is copied, so all of it must live until send() returns.
 struct FrameView {
   Bytes control;                   // small: says what this is
   std::span<const Bytes> payload;  // large: any number of pieces, received as one
@@ -38,24 +37,24 @@ struct FrameView {
   // frames, among bulk frames and among the others. An urgent frame has a control part of at most
   // kMaxUrgentBytes and no payload.
   bool urgent = false;
-  // Gives way: waits for the frames before it and for those that others send meanwhile, but for no
-  // more than a few of the latter. For bulk data that nobody waits for. One that is being sent is
-  // not interrupted by an ordinary frame, so its payload should be small. REQUIRES: not urgent.
+  // Waits for the frames before it and for those sent meanwhile, but for only a few of the latter.
+  // An ordinary frame does not interrupt one that is being sent, so its payload should be small.
+  // REQUIRES: not urgent.
   bool bulk = false;
 };
 
 inline constexpr size_t kMaxUrgentBytes = size_t{16} << 10;
 
-// A frame as it is received.
+// A received frame.
 struct Frame {
   std::vector<std::byte> control;
   Buffer payload;
 };
 
-// Chooses the memory of a payload. Called when the control part is here and the payload is about to
-// come, with a size that the limits allow. Returns exactly that many bytes, or an error, which
-// receive() then returns; the payload is read and dropped, and the channel lives on. Must be quick:
-// the channel does not hear its peer meanwhile.
+// Chooses the memory of a payload. Called between the control part and the payload, with a size
+// that the limits allow. Returns exactly that many bytes, or an error, which receive() then
+// returns; the payload is then read and dropped, and the channel stays usable. Must be quick: the
+// channel does not read from its peer meanwhile.
 using Place = std::function<Result<Buffer>(Bytes control, size_t payload_bytes)>;
 
 }  // namespace shoal::net

@@ -1,5 +1,4 @@
-// Hex: bytes as text of 0-9 and a-f. from_hex() takes nothing else, so that each value has one
-// text.
+// Hex: bytes as text of 0-9 and a-f, the only form of from_hex(), so that each value has one text.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Test peers: helpers for tests of channels: bytes to send, and two peers that are connected.
+// Helpers for tests of channels: random bytes, and two connected peers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using Data = std::vector<std::byte>;
 
 inline Deadline soon() { return after(std::chrono::seconds(30)); }
 
-// Eight bytes at a draw: sanitizers, who watch every draw, take a second for 24 MB otherwise.
+// Draws eight bytes at a time: with sanitizers, 24 MB would take a second otherwise.
 inline Data random_bytes(size_t size, uint64_t seed) {
   std::mt19937_64 random(seed);
   Data data(size);
@@ -51,7 +51,7 @@ inline bool equal(Bytes a, Bytes b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
-// A folder that goes with the test.
+// A folder that is removed with the test.
 class TestFolder {
  public:
   const std::filesystem::path& path() const { return folder_->path(); }
@@ -60,7 +60,7 @@ class TestFolder {
   const Result<TemporaryFolder> folder_ = TemporaryFolder::make();
 };
 
-// A cluster of its own, made when first asked for: keys take a moment.
+// Its own cluster, made on first use: keys take a moment.
 class TestCluster {
  public:
   TestCluster() : authority_(Authority::create(folder_.path() / "authority", now())) {

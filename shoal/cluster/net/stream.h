@@ -1,4 +1,4 @@
-// Stream: bytes in order, both ways. The layer below a channel; not for users of channels.
+// Stream: bytes in order, both ways. The layer below a channel.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace shoal::net {
 
-// With a deadline that has passed, an operation still does what needs no waiting.
+// With a deadline in the past, an operation does only what needs no waiting.
 inline constexpr Deadline kNoWait{};
 
 // One thread may read and one may write at once.
@@ -22,14 +22,13 @@ class Stream {
   // Reads the bytes that have arrived, at least one. kUnavailable at the end.
   virtual Result<size_t> read(std::span<std::byte> into, Deadline deadline) = 0;
 
-  // Takes all of `pieces`, or at kDeadline nothing. May hold bytes back until flush(); at most the
-  // bytes of one call are held back.
+  // Takes all of `pieces`, or at kDeadline none. May hold back one call's bytes until flush().
   virtual Status write(std::span<const Bytes> pieces, Deadline deadline) = 0;
 
-  // After kDeadline, the rest goes out before the next write, or at the next flush.
+  // After kDeadline, the rest is sent before the next write, or at the next flush.
   virtual Status flush(Deadline deadline) = 0;
 
-  // Whether bytes have arrived that nobody has read yet, if that can be seen. From any thread.
+  // Whether bytes have arrived that were not read yet, if that is known. From any thread.
   virtual bool has_input() { return false; }
 
   // From any thread. Readers and writers wake up with kUnavailable, and so do those of the peer.

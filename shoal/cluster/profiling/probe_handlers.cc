@@ -33,8 +33,7 @@ Tensor made_up(const TensorType& type) {
   return tensor;
 }
 
-// Makes up the weights and inputs of one graph, within a budget: a hostile graph could name any
-// sizes.
+// Generates weights and inputs of one graph, within a budget: a hostile graph may have any sizes.
 class MadeUpTensors {
  public:
   explicit MadeUpTensors(size_t most_bytes) : left_(most_bytes) {}

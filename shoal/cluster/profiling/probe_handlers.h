@@ -28,18 +28,18 @@ inline constexpr std::chrono::seconds kMostMeasuringTime{600};
 // Replies with as many bytes as the message asks for, kMostEchoBytes at most.
 Status echo(net::Channel& channel, const message::Echo& echo);
 
-// What computes, for people: the processor, or another device beside it.
+// The computing device, for people: the processor, or another device beside it.
 std::string processor_text(const DeviceInfo& device, const Machine& machine);
 
 struct MeasureLimits {
   size_t bytes = 0;        // of weights and inputs, and of what the device needs besides, each
   net::Deadline deadline;  // for all graphs
-  std::stop_token cancel;  // nobody waits for the reply any more
+  std::stop_token cancel;  // stopped if the reply is no longer needed
 };
 
-// Times the graphs in the payload, and returns the reply. Weights are not sent: they are made up.
-// Locks `computing` while it uses the device, for one graph at a time. Fails with kExhausted,
-// kDeadline and kCancelled where a limit says so.
+// Times the graphs in the payload, and returns the reply. Weights are not sent but generated. Locks
+// `computing` while it uses the device, for one graph at a time. Fails with kExhausted, kDeadline
+// and kCancelled at a limit.
 Result<message::Message> time_graphs(Device& device, const message::Measure& measure,
                                      const net::Frame& frame, const MeasureLimits& limits,
                                      std::mutex& computing);

@@ -109,7 +109,7 @@ bool makes_sense(const WorkerProfile& worker) {
          std::ranges::all_of(worker.corrections, [](const auto& e) { return is_amount(e.second); });
 }
 
-// The planner compares and adds what is here, and has no answer for numbers that are none.
+// The planner compares and adds these numbers, and cannot handle invalid ones.
 bool is_usable(const stored::Profile& profile) {
   return profile.workers_size() == 1 && profile.links_size() == 1 &&
          makes_sense(decode(profile.workers(0))) && makes_sense(decode(profile.links(0)));

@@ -17,17 +17,17 @@ namespace stored {
 class Profile;
 }
 
-// The profile of one graph on one worker, and the link to it. Several processes may use one folder:
-// files are replaced as a whole.
+// The profile of one graph on one worker, and the link to it. Processes may share a folder: files
+// are replaced as a whole.
 class ProfileStore {
  public:
   using Time = std::chrono::system_clock::time_point;
 
   ProfileStore(const std::filesystem::path& folder, const Graph& graph, const ListedWorker& worker);
 
-  // Nothing if there is no file, or it is damaged, of another version, or more than a day old.
+  // nullopt if there is no file, or it is damaged, of another version, or more than a day old.
   std::optional<MeasuredWorker> load(Time now) const;
-  // Does nothing where it cannot write: the next run measures again.
+  // Does nothing if it cannot write: the next run measures again.
   void save(const MeasuredWorker& measured, Time now) const;
   void remove() const;
 

@@ -23,21 +23,20 @@ struct MeasuredWorker {
 };
 
 // Measures one worker after the other, because some may share a machine and all share the network.
-// Results are in the order of the workers: the error of one does not concern the others. A worker
-// that has no memory for some nodes, or for all of them together, is measured at the rest. Fails if
-// the graph cannot be cut into nodes.
+// Results are in the order of the workers, each with its own error. A worker that lacks the memory
+// for some nodes, or for all of them together, is measured at the rest. Fails if the graph cannot
+// be cut into nodes.
 Result<std::vector<Result<MeasuredWorker>>> measure_workers(const Graph& graph,
                                                             std::span<const ListedWorker> workers,
                                                             net::Transport& transport,
                                                             const ProfilingOptions& options = {});
 
-// The profile of all these workers. Those of which nothing is known have a place in it, and are not
-// present.
+// The profile of all these workers. Unknown ones have a place in it, but are not present.
 plan::ClusterProfile assemble(std::span<const ListedWorker> workers,
                               std::span<const std::optional<MeasuredWorker>> known);
 
-// A worker as it is now: its state, the link to it, and its speed at a convolution of 64 to 64
-// channels by 3x3, as they are in the middle of common networks.
+// The present state of a worker, the link to it, and its speed at a 3x3 convolution of 64 to 64
+// channels, which is typical of common networks.
 struct WorkerInspection {
   WorkerState state;
   plan::LinkProfile link;

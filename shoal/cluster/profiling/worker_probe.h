@@ -1,5 +1,4 @@
-// WorkerProbe: asks a worker about itself, and measures it and the link to it, over a connection of
-// its own.
+// WorkerProbe: asks a worker about itself, and measures it and its link, over its own connection.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +35,8 @@ class WorkerProbe {
   // Connects, within two seconds, and greets: see connect_to(). REQUIRES: the transport outlives
   // the probe.
   static Result<WorkerProbe> open(const ListedWorker& worker, net::Transport& transport);
-  // To all of them at the same time, so that any number of absent workers cost two seconds
-  // together. The results are in the order of the workers.
+  // Connects to all of them at the same time, so that any number of absent workers cost two seconds
+  // together. Results are in the order of the workers.
   static std::vector<Result<WorkerProbe>> open_all(std::span<const ListedWorker> workers,
                                                    net::Transport& transport);
 
@@ -47,8 +46,8 @@ class WorkerProbe {
   // first message after a pause.
   Result<plan::LinkProfile> measure_link();
 
-  // Seconds that each graph takes there, each tried for about `seconds` seconds; nothing for one
-  // that the worker has no memory for. Graphs that differ only in names and weights are tried once.
+  // Seconds that each graph takes there, measured for about `seconds` each; nullopt if the worker
+  // lacks the memory. Graphs that differ only in names and weights are measured once.
   Result<std::vector<std::optional<double>>> time(std::span<const Graph> graphs, double seconds);
 
  private:

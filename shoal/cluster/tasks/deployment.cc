@@ -15,9 +15,9 @@
 namespace shoal::cluster {
 namespace {
 
-// Each request holds tensors of its own; a coordinator that floods a worker gets an error instead.
+// Each request holds its own tensors; a coordinator that floods a worker gets an error instead.
 constexpr size_t kMostRequests = 64;
-// Pieces of odd shapes cut what is missing of an input into ever more boxes.
+// Pieces of odd shapes cut the missing part of an input into ever more boxes.
 constexpr size_t kMostBoxes = 256;
 
 TensorType input_type(const WorkerTask& task, size_t input) {
@@ -181,7 +181,7 @@ bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Te
 }
 
 // Pastes the part of a piece that belongs to the wanted box. False if there is none. Throws
-// std::bad_alloc if there is no room for it.
+// std::bad_alloc if memory is short.
 bool Deployment::fill(Filling& filling, const plan::Piece& wanted, const TensorType& type,
                       const plan::Piece& piece, const Tensor& elements) {
   if (!meet(wanted, piece)) return false;
@@ -342,7 +342,7 @@ void Deployment::cancel(uint64_t request) {
   end(request);
 }
 
-// Nobody waits for their answers any more. The coordinator says so as well, but what it says may be
+// Their answers are no longer needed. The coordinator reports that as well, but the message may be
 // late, behind the pieces of other requests.
 void Deployment::drop_expired(Time now) {
   std::vector<uint64_t> expired;

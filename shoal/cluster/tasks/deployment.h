@@ -1,6 +1,6 @@
-// Deployment: the tasks of one worker in a plan, ready to run. It knows which pieces each task
-// still waits for, for any number of requests at once, and decodes pieces that an erasure code
-// makes up for. It has no network, no threads and no clock: time is given in.
+// Deployment: the tasks of one worker in a plan, ready to run. It tracks which pieces each task
+// still waits for, for any number of requests at once, and decodes missing pieces by an erasure
+// code. No network, no threads and no clock.
 #pragma once
 
 #include <chrono>
@@ -52,34 +52,34 @@ class Deployment {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `wait`: the time that a task waits for inputs that it could decode already. `most_bytes`: that
-  // inputs which come in parts may take, of all requests together. REQUIRES: check_dtypes(tasks).
+  // `wait`: how long a task waits for inputs that it could decode already. `most_bytes` bounds the
+  // memory of inputs that come in parts, of all requests. REQUIRES: check_dtypes(tasks).
   explicit Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait = {},
                       size_t most_bytes = std::numeric_limits<size_t>::max());
 
   const std::vector<WorkerTask>& tasks() const { return tasks_; }
 
-  // Takes a piece of a value. Drops elements that are here already, as where several workers send
-  // them, and pieces of requests that have ended. A request ends at the latest deadline of its
-  // pieces, even if nobody says so. Fails with
+  // Takes a piece of a value. Drops elements that are already present (several workers may send
+  // them) and pieces of requests that have ended. A request ends at the latest deadline of its
+  // pieces even without a message. Fails with
   //   kInvalidArgument  no task reads such a piece
-  //   kExhausted        too many requests are on their way, or this one comes in too many parts, or
+  //   kExhausted        too many requests are in progress, or this one comes in too many parts, or
   //                     memory is short; the request is over then, unless it had not begun
   Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements, Time now,
              Time deadline = Time::max());
 
-  // The next task of the oldest request that can run. Each is handed out once.
+  // The next task of the oldest request that can run. Each is returned once.
   std::optional<ReadyTask> take(Time now);
-  // The time at which a task can run although nothing more comes, if there is one.
+  // The time at which a task can run without further pieces, if there is one.
   std::optional<Time> next_time() const;
 
   // Takes the outputs of a task, for the tasks after it. The request ends with its last task, and
-  // with kExhausted where memory is short.
+  // with kExhausted if memory is short.
   Status finish(const ReadyTask& task, std::span<const Tensor> outputs, Time now);
 
   void cancel(uint64_t request);  // later pieces of it are dropped
 
-  // The element type of a value; nothing if no task reads it.
+  // The element type of a value; nullopt if no task reads it.
   std::optional<DType> dtype_of(ValueId value) const;
 
  private:
@@ -100,7 +100,7 @@ class Deployment {
     size_t next = 0;  // task; they run in order
     bool running = false;
     Time deadline = Time::min();
-    std::optional<Time> decodable;  // since then the next task could compute what it misses
+    std::optional<Time> decodable;  // since when the next task could decode its missing inputs
   };
   enum class Readiness : uint8_t { kNo, kDecodable, kComplete };
 

@@ -1,5 +1,5 @@
-// Programs: compiled tasks by the hash of their graphs. Plans that share a task, as those for
-// several losses or several turns of a stream do, share its packed weights and buffers.
+// Programs: compiled tasks by the hash of their graphs. Plans that share a task, such as those for
+// several losses or the turns of a stream, share its packed weights and buffers.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace shoal::cluster {
 
-// Bytes that a compiled graph takes, about: its weights, and the values of its largest node.
+// Estimated bytes of a compiled graph: its weights, and the values of its largest node.
 size_t estimated_bytes(const Graph& graph);
 
 // Thread-safe.
 class Programs {
  public:
-  // REQUIRES: the device outlives it and what it compiled.
+  // REQUIRES: the device outlives it and its executables.
   explicit Programs(Device& device, size_t budget_bytes = SIZE_MAX)
       : device_(device), budget_(budget_bytes) {}
 
-  // Compiles the graph, or returns what was compiled of it and is still in use. kExhausted if all
-  // that is in use would take more than the budget: two coordinators may have planned for the same
-  // memory. REQUIRES: `graph` is what `message` says; runs of one executable do not overlap.
+  // Compiles the graph, or returns the executable of it that is still in use. kExhausted if all
+  // executables together would exceed the budget: two coordinators may have planned for the same
+  // memory. REQUIRES: `graph` is decoded from `message`; runs of one executable do not overlap.
   Result<std::shared_ptr<Executable>> compile(const message::Graph& message, const Graph& graph);
 
  private:

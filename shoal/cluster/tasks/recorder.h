@@ -18,7 +18,7 @@ class Recorder {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // For a worker whose `tasks` tasks send `sends` pieces in all.
+  // For a worker whose `tasks` tasks send `sends` pieces in total.
   Recorder(uint64_t plan, size_t tasks, size_t sends);
   ~Recorder();
 

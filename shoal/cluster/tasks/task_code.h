@@ -27,12 +27,12 @@ TaskCode task_code(const Graph& graph, const plan::Plan& plan, const plan::CodeR
 
 void encode(const TaskCode& code, message::Code& to);
 
-// kCorrupt unless the code can be decoded from any members, as long as they are enough.
+// kCorrupt unless the code can be decoded from any sufficient number of members.
 Result<TaskCode> decode(const message::Code& from);
 Result<TaskCode> code_from(std::string_view bytes);
 
-// Computes the data that are missing (undefined tensors), in place. REQUIRES: as many members are
-// defined as there are data.
+// Computes the missing data (undefined tensors), in place. REQUIRES: as many members are defined as
+// there are data.
 void recover_data(const TaskCode& code, std::vector<Tensor>& members);
 
 }  // namespace shoal::cluster

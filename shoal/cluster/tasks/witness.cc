@@ -48,7 +48,7 @@ Result<std::vector<Dispute>> decode(const message::Checked& from) {
 
 namespace {
 
-constexpr size_t kMostRequests = 64;     // whose pieces are kept
+constexpr size_t kMostRequests = 64;     // with kept pieces
 constexpr size_t kMostRemembered = 256;  // numbers of requests that are over
 constexpr double kSteps = 2;             // of 8-bit values
 
@@ -56,7 +56,7 @@ bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
 
 // The largest contradiction between two lists of elements.
 struct Worst {
-  double excess = 0;  // over what is allowed; 0: none
+  double excess = 0;  // over the allowed difference; 0: none
   size_t at = 0;
 };
 
@@ -114,7 +114,7 @@ std::optional<std::vector<Dispute>> Witness::add(uint64_t request, const std::st
     const std::lock_guard lock(mutex_);
     if (over_.contains(request)) return std::nullopt;
     if (!records_.contains(request) && records_.size() >= kMostRequests) {
-      end(records_.begin()->first);  // the oldest: nobody asked about it
+      end(records_.begin()->first);  // the oldest, which was not asked about
     }
     std::vector<Held>& pieces = records_[request].pieces;
     const bool known = std::ranges::any_of(
@@ -163,7 +163,7 @@ void Witness::end(uint64_t request) {
   if (over_.size() > kMostRemembered) over_.erase(over_.begin());
 }
 
-// Values are numbered in the order of the graph, and what is wrong early makes all after it wrong.
+// Values are numbered in the order of the graph, and an early error makes all later values wrong.
 // The first disputes are therefore those that matter.
 std::vector<Dispute> Witness::compare(const Record& record) const {
   std::vector<Dispute> disputes;

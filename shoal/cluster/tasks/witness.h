@@ -1,8 +1,7 @@
 // Witness: keeps the pieces that one machine has of each request, and finds those that contradict
 // each other. In a plan that survives losses every piece comes from several workers, or is a member
-// of a code, so that a worker that computes or sends something wrong is contradicted by others.
-//
-// It has no network and no clock. It says which claims contradict each other, not which is true.
+// of a code, so that others contradict a worker that computes or sends something wrong. It does not
+// decide which claim is true. No network and no clock.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ namespace message {
 class Checked;
 }
 
-// What one worker says of an element.
+// One worker's value of an element.
 struct Claim {
   std::string from;  // the worker's name; empty: the worker that reports the dispute
   ValueId value = kNoValue;
@@ -32,9 +31,8 @@ struct Claim {
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 
-// An element about which the workers of a plan that survives losses contradict each other.
-// Claims about one element of a value, by several workers; or about the same element of all members
-// of a code, as long as they have it.
+// Contradicting claims about one element of a value, by several workers; or about the same element
+// of all members of a code. For plans that survive losses.
 struct Dispute {
   Shape index;
   std::vector<Claim> claims;
@@ -42,16 +40,16 @@ struct Dispute {
   friend bool operator==(const Dispute&, const Dispute&) = default;
 };
 
-// More in one report tell nothing new.
+// More in one report add nothing.
 inline constexpr size_t kMostDisputes = 8;
 
 void encode(const std::vector<Dispute>& disputes, message::Checked& to);
-// kCorrupt if there are more, or more claims in one, than any worker has reason to report.
+// kCorrupt if there are more, or more claims in one, than a worker can have reason to report.
 Result<std::vector<Dispute>> decode(const message::Checked& from);
 
-// What is to be compared, and when all of it is there.
+// The pieces to compare, and their number.
 struct CheckOrder {
-  size_t pieces = 0;     // when so many have come
+  size_t pieces = 0;     // compared when this many have come
   double tolerance = 0;  // of rounding, relative to the largest element
 };
 
@@ -61,12 +59,12 @@ class Witness {
   // The codes that the tasks of this machine read.
   explicit Witness(std::vector<TaskCode> codes = {}) : codes_(std::move(codes)) {}
 
-  // Takes a piece that a worker sent or, where `from` is empty, that this machine made. Returns the
-  // disputes if the request is to be checked and this was the last piece. A piece that a sender
-  // repeats, and pieces of requests that are over, are ignored.
+  // Takes a piece that a worker sent or, if `from` is empty, that this machine made. Returns the
+  // disputes if the request is to be checked and this was the last piece. Ignores duplicates, and
+  // pieces of requests that are over.
   std::optional<std::vector<Dispute>> add(uint64_t request, const std::string& from,
                                           const plan::Piece& piece, const Tensor& elements);
-  // From now on the request is to be checked. Returns the disputes if all pieces are there.
+  // From now on the request is to be checked. Returns the disputes if all pieces have come.
   std::optional<std::vector<Dispute>> check(uint64_t request, const CheckOrder& order);
   // Drops what is kept of a request.
   void forget(uint64_t request);

@@ -1,5 +1,5 @@
-// StepView: what there is to see of a training run while it goes on: the steps that are done, their
-// loss, and the devices. It says what to show, and another draws it.
+// StepView: the display of a training run in progress: the completed steps, their loss, and the
+// devices. It produces text; the caller draws it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class StepView {
   struct Picture {
     size_t done = 0, steps = 1;  // of steps, which are at least 1
     std::string note = {};
-    std::vector<std::string> table = {};  // empty: nobody wants to see devices
+    std::vector<std::string> table = {};  // empty: devices are not shown
   };
   using Show = std::function<void(const Picture&)>;
 

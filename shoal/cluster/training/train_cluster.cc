@@ -47,8 +47,8 @@ struct Decision {
   bool together = false;
 };
 
-// Whether what is learned depends on who computes what: a codec loses something of each share, and
-// local steps follow the gradient of each share alone.
+// Whether the result depends on which worker computes what: a codec loses something of each share,
+// and local steps follow the gradient of each share alone.
 bool depends_on_shares(const Options& options, CodecKind codec) {
   return codec != CodecKind::kF32 || options.local_steps > 1;
 }
@@ -163,8 +163,8 @@ Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& 
   return decision;
 }
 
-// As fit::settings_of(), and what decides in a cluster besides. An exact codec learns the same
-// whoever computes what.
+// As fit::settings_of(), with the settings that matter in a cluster besides. With an exact codec
+// the result does not depend on which worker computes what.
 std::string settings_of(const Options& options, CodecKind codec, int64_t steps) {
   Json settings = *Json::parse(fit::settings_of(options.fit));
   settings["micro_batches"] = int64_t{1} << options.levels;
@@ -238,7 +238,7 @@ Status check(const Options& options) {
 
 namespace {
 
-// With fixed shares those of the checkpoint, also where they are not here yet.
+// With fixed shares those of the checkpoint, even if they are not here yet.
 void use_plan(const Decision& decision, const Options& options, size_t workers,
               cluster::TrainingRunOptions& run) {
   run.workers = decision.workers;
@@ -320,7 +320,7 @@ Figures figures_of(const cluster::TrainingRun& run, const Decision& decision, in
                   .differing = run.differing,
                   .lost = run.lost,
                   .lost_norms = run.lost_norms};
-  // One worker alone needs no hub: what it computes is what a step takes.
+  // One worker alone needs no hub: its computing time is the time of a step.
   const std::vector<double>& times = run.workers > 1 ? run.step_seconds : run.computed_seconds;
   figures.step_seconds = median_step(times) / (dilation * steps);
   figures.mean_seconds = mean_step(times) / (dilation * steps);

@@ -1,4 +1,4 @@
-// What all ways of training together open first: model, data, and the batches of every step.
+// What all kinds of distributed training open first: model, data, and the batches of every step.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ class Setup {
  public:
   // Fails as check(options), the model and the data do. REQUIRES: the options outlive it.
   static Result<std::unique_ptr<Setup>> open(const Options& options);
-  // With a model and data that are open already.
+  // With an opened model and data.
   static Result<std::unique_ptr<Setup>> open(const Options& options, Model model,
                                              fit::TrainingData data);
 
@@ -34,7 +34,7 @@ class Setup {
   // A part of a batch. Keeps the last few batches: all workers need parts of one.
   Result<learn::MicroBatch> examples(int64_t step, int64_t number);
 
-  // The loss and accuracy of a trained network() on held-out examples, or on the first so many.
+  // The loss and accuracy of a trained network() on the held-out examples, or on the first `most`.
   Result<fit::Evaluation> evaluate(Device& device, const Graph& trained, size_t most = 0) const;
 
  private:
@@ -51,7 +51,7 @@ class Setup {
 };
 
 learn::CodecOptions codec_options(const Options& options, learn::CodecKind kind);
-// The median and the mean of the times of steps, without the first; 0 where there are none.
+// The median and the mean of the times of steps, without the first; 0 if there are none.
 double median_step(const std::vector<double>& seconds);
 double mean_step(const std::vector<double>& seconds);
 

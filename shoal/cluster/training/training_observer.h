@@ -1,5 +1,5 @@
-// Watches a run, for people: makes its record, and keeps copies of the weights on the way, which
-// are evaluated when nobody waits for the hub.
+// Observes a run for its report: makes its record, and keeps copies of the weights, which are
+// evaluated after the run.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace shoal::train_cluster {
 // Not thread-safe.
 class Observer {
  public:
-  // `about` as RunRecorder has it. REQUIRES: the options outlive it.
+  // `about`: see RunRecorder. REQUIRES: the options outlive it.
   Observer(const Options& options, learn::RunRecord about, double dilation)
       : options_(options),
         steps_(about.steps),
@@ -40,7 +40,7 @@ class Observer {
 
   const Options& options_;
   const int64_t steps_;
-  const int64_t parts_;  // of the run, each of which ends with an evaluation
+  const int64_t parts_;  // of the run; each ends with an evaluation
   int64_t last_part_ = 0;
   learn::RunRecorder recorder_;
   std::vector<Snapshot> snapshots_;

@@ -20,8 +20,8 @@ struct ByteBudget::Counted {
 Result<net::Buffer> ByteBudget::allocate(size_t bytes) {
   if (bytes == 0) return net::Buffer{};
   auto counted = std::make_shared<Counted>(shared_from_this());
-  // Counted before it is allocated, so that two readers of one peer do not both take the last room.
-  // The sum cannot wrap: frames are bounded by the channel, and channels by the transport.
+  // Counted before it is allocated, so that two readers of one peer do not both take the last
+  // bytes. The sum cannot wrap: frames are bounded by the channel, and channels by the transport.
   const size_t before = used_.fetch_add(bytes);
   counted->bytes = bytes;
   if (before + bytes > most_) {

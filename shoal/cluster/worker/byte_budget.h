@@ -1,4 +1,4 @@
-// ByteBudget: the memory that the frames of one peer may hold at a time.
+// ByteBudget: bounds the memory of one peer's frames.
 #pragma once
 
 #include <atomic>
@@ -16,9 +16,9 @@ class ByteBudget : public std::enable_shared_from_this<ByteBudget> {
     return std::shared_ptr<ByteBudget>(new ByteBudget(most_bytes));
   }
 
-  // Memory for a payload, which counts until nobody keeps it. kExhausted if it does not fit.
+  // Memory for a payload, counted while it is in use. kExhausted if it does not fit.
   Result<net::Buffer> allocate(size_t bytes);
-  // The same memory for an owner with a limit of its own. It counts no more once `buffer` is gone.
+  // The same memory for an owner with its own limit. It is no longer counted once `buffer` is gone.
   // REQUIRES: allocate() made the buffer, or it is empty.
   static net::Buffer uncounted(const net::Buffer& buffer);
 

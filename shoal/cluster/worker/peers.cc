@@ -12,8 +12,7 @@ namespace shoal::cluster {
 // A connection between workers, with at-most-once delivery. TCP does not say which of the sent
 // pieces arrived when a channel breaks, and nothing is sent twice; so each plan that has sent over
 // it must treat the peer as lost. A plan whose first send fails has lost nothing and may try a new
-// channel. Whoever reads a channel notices its end, and reports it: a sender that fails only closes
-// it.
+// channel. The reader of a channel notices and reports its end: a sender that fails only closes it.
 void PeerChannels::add(ChannelPtr channel, OpenedBy by) {
   const std::lock_guard lock(mutex_);
   entries_.push_back({std::move(channel), by});
@@ -200,7 +199,7 @@ std::shared_ptr<TaskThread> Peers::to(const ChannelPtr& visitor) {
 }
 
 void Peers::add(const ChannelPtr& channel, OpenedBy by) {
-  // An owner's machine may work as well as coordinate: only what is dialled there is its worker.
+  // An owner's machine may work as well as coordinate: only a dialled peer is its worker.
   if (by == OpenedBy::kPeer && channel->peer().role != net::Role::kWorker) return;
   const std::lock_guard lock(mutex_);
   // Where there are too many, it is read and not sent over.

@@ -1,9 +1,9 @@
 // Peers: the connections of a worker with other workers, for as long as plans need them.
 //
-// Two workers that send to each other share a channel. Who has something to send and finds none
-// opens one, and waits for nobody. So that not both do, the one of the lesser name opens it when a
-// plan starts, and the other one not before it sends. Where both do all the same there are two,
-// which is as good.
+// Two workers that send to each other share a channel. A sender without a channel opens one,
+// without waiting for the peer. To avoid two, the worker with the lesser name opens it when a plan
+// starts, and the other one not before it sends. If both connect all the same there are two
+// channels, which works as well.
 #pragma once
 
 #include <atomic>
@@ -24,9 +24,8 @@ namespace shoal::cluster {
 
 enum class OpenedBy : uint8_t { kUs, kPeer };
 
-// The open channels with one worker, whichever of the two opened them. Both send over
-// the same one; there are two where both connected at the same time, or one is dead.
-// Thread-safe.
+// The open channels with one worker, whichever of the two opened them. Both send over the same one;
+// there are two if both connected at the same time, or one is dead. Thread-safe.
 class PeerChannels {
  public:
   using ChannelPtr = std::shared_ptr<net::Channel>;
@@ -39,11 +38,11 @@ class PeerChannels {
   void remove(const ChannelPtr& channel);
   bool empty() const;
 
-  // Null if there is none. Who was started again connects again, long before what is left of its
-  // last life is noticed to be dead.
+  // Null if there is none. A restarted peer connects again, long before its old channels are
+  // noticed to be dead.
   ChannelPtr newest() const;
 
-  // No plan here needs the peer any more. The peer closes what it opened: its plans may still send.
+  // No plan here needs the peer any more. It closes its own channels: its plans may still send.
   void close_ours();
 
  private:
@@ -57,12 +56,10 @@ class PeerChannels {
   std::vector<Entry> entries_;  // the newest last
 };
 
-// The way from one worker to another, shared by all plans, with one thread that
-// sends.
+// The connection from one worker to another, shared by all plans, with one sender thread.
 //
-// When a channel breaks, pieces that were sent may be lost. Plans that have sent over it can then
-// not use the peer any more; other plans go on over a new channel.
-// Thread-safe.
+// When a channel breaks, sent pieces may be lost. Plans that have sent over it can then no longer
+// use the peer; other plans continue over a new channel. Thread-safe.
 class PeerConnection {
  public:
   using ChannelPtr = PeerChannels::ChannelPtr;
@@ -70,7 +67,7 @@ class PeerConnection {
   using Dial = std::function<Result<ChannelPtr>()>;
   enum class Dialler : uint8_t { kUs, kPeer };
 
-  // `dialler` is who connects when a plan starts in which each sends to the other.
+  // `dialler` connects when a plan starts in which each sends to the other.
   PeerConnection(std::shared_ptr<PeerChannels> channels, Dial dial, Dialler dialler);
 
   const std::string& name() const { return channels_->name(); }  // of the peer
@@ -80,10 +77,10 @@ class PeerConnection {
     return sender_.post(std::move(task), bytes, std::move(is_over));
   }
   // Sends over a channel, which it opens if there is none. Fails if the peer cannot be reached, or
-  // if something that this plan sent before may be lost. REQUIRES: called by a task.
+  // if earlier pieces of this plan may be lost. REQUIRES: called by a task.
   Status send(uint64_t plan, const std::function<Status(net::Channel&)>& what);
 
-  // A plan is about to send, for the first time or again: what it sent before is not waited for.
+  // A plan is about to send, for the first time or again: its earlier pieces are not waited for.
   // Connects, although that may have failed before, unless the peer is about to. `peer_sends`: the
   // plan also has it send to this worker.
   void expect(uint64_t plan, bool peer_sends);
@@ -126,28 +123,28 @@ class Peers {
   Peers(std::string self, net::Transport& transport, Admit admit)
       : self_(std::move(self)), transport_(transport), admit_(std::move(admit)) {}
 
-  // The peer of this name at an address, for a plan that sends to it. Another one at the address
+  // The peer of this name at an address, for a plan that sends to it. Another peer at the address
   // gets nothing. kExhausted if there are too many.
   Result<std::shared_ptr<PeerConnection>> at(const std::string& address, const std::string& name);
-  // The channels with a peer, for a plan that it sends to. They stay open while somebody has this.
+  // The channels with a peer, for a plan that it sends to. They stay open while the result lives.
   Result<std::shared_ptr<PeerChannels>> with(const std::string& name);
   // The thread that sends to a coordinator, over the channel by which it connected.
   std::shared_ptr<TaskThread> to(const ChannelPtr& visitor);
 
-  // A channel is being read from now on. Pieces for the worker at the other end go over it.
+  // A channel is being read from now on. Pieces for the worker at the other end use it.
   void add(const ChannelPtr& channel, OpenedBy by);
   // The channel is closed. Returns the plans that have sent over it.
   std::set<uint64_t> remove(const ChannelPtr& channel);
   // As PeerConnection::lose().
   bool lose(const ChannelPtr& channel, uint64_t plan);
 
-  // Closes channels that no plan uses any more, after what they are sending. REQUIRES: it does not
-  // run on a thread that sends.
+  // Closes channels that no plan uses any more, after their pending sends. REQUIRES: it does not
+  // run on a sender thread.
   void close_unused();
   void close();  // opens no channel after this
-  // Waits until no thread that sends holds a plan any more. A plan that ends on such a thread could
-  // otherwise be the last to hold the connection, which would join itself. REQUIRES: no plan is
-  // started, computed or told anything any more.
+  // Waits until no sender thread holds a plan any more. A plan that ends on such a thread could
+  // otherwise be the last to hold the connection, which would join itself. REQUIRES: plans are no
+  // longer started, computed or sent messages.
   void finish();
 
  private:
@@ -160,7 +157,7 @@ class Peers {
   std::atomic<bool> closed_ = false;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<PeerChannels>> channels_;  // by name
-  // By address and name: what one coordinator says of an address is no business of others' plans.
+  // By address and name: one coordinator's claim about an address does not affect others' plans.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<PeerConnection>> peers_;
   std::map<ChannelPtr, std::shared_ptr<TaskThread>> visitors_;  // by channel
 };

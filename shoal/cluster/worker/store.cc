@@ -1,9 +1,8 @@
-// Content-addressed weights. The hash of a weight is computed as its chunks arrive. What was read
-// from disk is checked before it is used, so a weight is exactly what the coordinator named. Memory
-// is bounded by the quota: when room is needed, weights that no plan uses are dropped first, then
-// those that are not whole.
+// Content-addressed weights. The hash of a weight is computed as its chunks arrive. Bytes from disk
+// are checked before use, so a weight is exactly what the coordinator named. Memory is bounded by
+// the quota: weights that no plan uses are dropped first, then partial ones.
 //
-// With a cache, a weight grows in a file and is then mapped. Otherwise, or where the file cannot be
+// With a cache, a weight grows in a file and is then mapped. Otherwise, or if the file cannot be
 // written, it grows in memory that is allocated for all of it.
 #include "shoal/cluster/worker/store.h"
 
@@ -173,7 +172,7 @@ bool Store::has(const Hash& hash) {
 bool Store::has_locked(const Hash& hash) {
   if (blobs_.contains(hash)) return true;
   if (!cache_) return false;
-  // Mapped now, so that it stays although the cache may remove the file to make room for others.
+  // Mapped now, so that it stays although the cache may remove the file to make space.
   const std::shared_ptr<const MappedFile> file = cache_->find(hash);
   return file != nullptr && add(hash, {file, file->bytes()}).ok();
 }
@@ -328,7 +327,7 @@ Status Store::make_room(size_t bytes) {
   return fits() ? Status() : Status(Code::kExhausted, "no room for more weights");
 }
 
-// Of those in memory, the one that has not grown for longest. False if there is none.
+// The partial weight in memory that has not grown for longest. False if there is none.
 bool Store::drop_oldest_partial() {
   auto oldest = partials_.end();
   for (auto it = partials_.begin(); it != partials_.end(); ++it) {

@@ -1,6 +1,6 @@
 // Store: the weights of a worker, by the hash of their bytes. A weight that several plans or models
-// share is sent and kept once. Weights come in chunks; what is here of one outlives the connection
-// that brought it, and the process where there is a cache.
+// share is sent and kept once. Weights come in chunks; a partial one outlives its connection and,
+// with a cache, the process.
 #pragma once
 
 #include <cstddef>
@@ -21,27 +21,26 @@
 
 namespace shoal::cluster {
 
-// Weights on disk by the hash of their bytes, so that a worker that was restarted, or
-// cut off while it received them, does not ask for them again. A weight that is only partly here is
-// kept, too, and goes on where it stopped.
+// Weights on disk by the hash of their bytes, so that a worker that was restarted, or cut off
+// during a deployment, does not ask for them again. Partial weights are kept, too, and resumed.
 // Nothing is synced: after a power cut, files may hold anything. Not thread-safe: Store guards it.
 // One process at a time may use a folder.
 class WeightCache {
  public:
-  // Makes the folder if need be. Leaves files alone that are not those of a cache.
+  // Makes the folder if need be. Ignores files that are not the cache's.
   static Result<WeightCache> open(const std::filesystem::path& folder, size_t quota_bytes);
 
   bool contains(const Hash& hash) const;
-  // The file, whose bytes the caller has to check against the hash. Null if there is none.
+  // The file; the caller checks its bytes against the hash. Null if there is none.
   std::shared_ptr<const MappedFile> find(const Hash& hash);
   void remove(const Hash& hash);
 
-  // The bytes that are here of a weight that is not whole.
+  // The bytes of a partial weight.
   size_t partial_bytes(const Hash& hash) const;
-  // Adds to it. Weights that were not used for longest, whole or not, are removed to make room.
-  // Fails if it would exceed the quota or cannot be written; then nothing of it is kept.
+  // Appends to it. The least recently used weights, partial or not, are removed to make space.
+  // Fails if it would exceed the quota or cannot be written; the weight is dropped then.
   Status append(const Hash& hash, std::span<const std::byte> bytes);
-  // From now on it is a weight that is whole. Nothing happens if there is none.
+  // Marks the weight as complete. Ignored if there is none.
   void finish(const Hash& hash);
   void remove_partial(const Hash& hash);
 
@@ -73,26 +72,26 @@ class WeightCache {
 // Thread-safe.
 class Store {
  public:
-  // With a cache on disk, weights are found again after a restart.
+  // With a cache on disk, weights survive a restart.
   explicit Store(size_t quota_bytes, std::optional<WeightCache> cache = std::nullopt)
       : quota_(quota_bytes), cache_(std::move(cache)) {}
 
-  // Quick: a weight that is found on disk is believed until verify().
+  // Quick: a weight on disk is believed until verify().
   bool has(const Hash& hash);
-  // The bytes that are here of a weight that is not whole, from its beginning.
+  // The bytes of a partial weight, from its beginning.
   uint64_t partial_bytes(const Hash& hash) const;
 
-  // Takes a chunk of a weight of `total` bytes. Returns how many bytes of it are here then, from
-  // its beginning: no more than before where the chunk does not follow them, and none where the
-  // whole turned out to have another hash. Fails with
+  // Takes a chunk of a weight of `total` bytes. Returns how many bytes of it are present then, from
+  // its beginning: no more than before if the chunk does not follow them, and none if the complete
+  // weight has another hash. Fails with
   //   kCorrupt    the chunk reaches beyond the weight
   //   kExhausted  the quota is too small, even without the weights that no plan uses
   Result<uint64_t> append(const Hash& hash, uint64_t total, uint64_t offset,
                           std::span<const std::byte> chunk);
 
   bool is_verified(const Hash& hash) const;  // it is here, and need not be checked any more
-  // Checks the bytes that came from disk against the hash, which takes long. kNotFound if there are
-  // none, or if they are damaged, which they are no more after it.
+  // Checks bytes from disk against the hash, which takes long. kNotFound if there are none, or if
+  // they are damaged; these are removed.
   Status verify(const Hash& hash);
 
   size_t bytes() const;  // in memory

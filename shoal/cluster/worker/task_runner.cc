@@ -8,7 +8,7 @@
 namespace shoal::cluster {
 namespace {
 
-constexpr size_t kMostInputs = size_t{1} << 16;  // of those that hold no memory of the budget
+constexpr size_t kMostInputs = size_t{1} << 16;  // of those outside the memory budget
 
 Status check_header(const std::string& header) {
   if (header.size() <= kMostHeaderBytes) return {};
@@ -38,7 +38,7 @@ bool TaskRunner::is_stopped() {
   return stopped_;
 }
 
-// Nothing if it is stopped, or there is work and no input.
+// nullopt if it is stopped, or there is work and no input.
 std::optional<TaskInput> TaskRunner::next_input(bool has_work) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopped_ || has_work || !inputs_.empty(); });

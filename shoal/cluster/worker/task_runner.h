@@ -1,6 +1,6 @@
 // TaskRunner: runs one task of a coordinator on a worker. Messages wait in a queue; a thread
-// handles them in order, and between them lets the task compute. TaskRunners: those of all
-// coordinators, one for each at most.
+// handles them in order, and lets the task compute in between. TaskRunners: those of all
+// coordinators, at most one for each.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class TaskMessage;
 // Thread-safe.
 class TaskRunner {
  public:
-  // What the worker lends to it.
+  // The resources that the worker gives it.
   struct Machine {
     Device& device;
     std::mutex& computing;  // held while the device computes
@@ -36,11 +36,11 @@ class TaskRunner {
       : task_(task), coordinator_(std::move(coordinator)) {}
 
   uint64_t task() const { return task_; }
-  // What is in it is looked at by run(). kExhausted where too many wait.
+  // Queues a message for run(). kExhausted if too many wait.
   Status take(TaskInput input);
   void stop();  // run() returns soon
 
-  // Begins the task, says so to the coordinator, and runs it until it is over or stopped. Once
+  // Begins the task, reports that to the coordinator, and runs it until it is over or stopped. Once
   // only. Fails as `begin` and the task do.
   Status run(const BeginTask& begin, TaskInput input, const Machine& machine);
 
@@ -66,13 +66,13 @@ class TaskRunners {
   TaskRunners(TasksByName tasks, const TaskRunner::Machine& machine)
       : tasks_(std::move(tasks)), machine_(machine) {}
 
-  // What runs the task, once; blocks until it is over. A coordinator that begins another one has
-  // given up the one before. kUnsupported where there is none of this name, and kCorrupt for a
-  // header that nobody writes.
+  // Returns a function that runs the task, once, and blocks until it is over. A coordinator's
+  // previous task is given up. kUnsupported if there is none of this name, and kCorrupt for an
+  // invalid header.
   Result<std::function<Status()>> begin(const ChannelPtr& channel, const message::BeginTask& begin,
                                         const net::Frame& frame);
-  // What a coordinator says in its task. kUnavailable where that is not here, and kCorrupt for a
-  // header that nobody writes.
+  // Takes a coordinator's message to its task. kUnavailable if it has none, and kCorrupt for an
+  // invalid header.
   Status take(const ChannelPtr& channel, const message::TaskMessage& message,
               const net::Frame& frame);
   void forget(const ChannelPtr& channel);  // it is gone

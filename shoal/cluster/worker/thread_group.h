@@ -9,13 +9,13 @@
 
 namespace shoal::cluster {
 
-// Thread-safe, but for join().
+// Thread-safe, except join().
 class ThreadGroup {
  public:
   ~ThreadGroup();  // joins
 
-  // Calls `what` on a thread of its own. False, and it is not called, if there is no thread to be
-  // had. REQUIRES: it does not throw.
+  // Calls `what` on a new thread. False, without calling it, if no thread can be created. REQUIRES:
+  // it does not throw.
   bool run(std::function<void()> what);
   void join();  // all. REQUIRES: run() is not called meanwhile
 

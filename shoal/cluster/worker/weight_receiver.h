@@ -1,5 +1,5 @@
-// WeightReceiver: takes the weights that a worker is sent, on a thread of its own. The readers of
-// channels, by which pieces of requests come as well, wait neither for hashes nor for the disk.
+// WeightReceiver: receives weights on its own thread, so that readers of channels, which also carry
+// pieces of requests, wait neither for hashes nor for the disk.
 #pragma once
 
 #include <atomic>
@@ -18,18 +18,18 @@ namespace message {
 class Blob;
 }  // namespace message
 
-// Thread-safe. What one channel brings is handled, and answered, in its order.
+// Thread-safe. Messages of one channel are handled, and answered, in order.
 class WeightReceiver {
  public:
   using ChannelPtr = std::shared_ptr<net::Channel>;
-  // Tells a coordinator what went wrong.
+  // Reports an error to a coordinator.
   using Report = std::function<void(const ChannelPtr&, const Status&)>;
 
   // REQUIRES: the store outlives it.
   WeightReceiver(Store& store, Report report) : store_(store), report_(std::move(report)) {}
 
-  // Answers with a Missing: those of the weights that are not here, and how much of each is. From
-  // then on chunks of them are taken, from any channel.
+  // Answers with a Missing: the weights that are missing here, and the bytes present of each. From
+  // then on chunks of them are accepted, from any channel.
   void ask_for(const ChannelPtr& channel, uint64_t plan, std::set<Hash> weights);
 
   // Takes a chunk, whose bytes it keeps until it is stored, and answers with a Stored. Fails with

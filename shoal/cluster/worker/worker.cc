@@ -1,11 +1,11 @@
-// Threads of a worker: one accepts connections; one for each visitor reads its messages in order,
-// also where this worker connected; one computes tasks (WorkerPlans); one for each peer sends
+// Threads of a worker: one accepts connections; one for each connection reads its messages in
+// order, also if this worker connected; one computes tasks (WorkerPlans); one for each peer sends
 // (PeerConnection); one stores weights (WeightReceiver). Work that takes long (compiling,
-// measuring, releasing) goes to threads_, a few for each visitor, because a reader that waits would
-// hold up pieces of other plans. A visitor that breaks the protocol is disconnected; any other
-// error is reported to it and the connection goes on. Nothing that a visitor says ends the process:
-// permissions.h says who may say what, a ByteBudget bounds what frames hold, and catch_exhaustion()
-// stands before everything that acts on a message.
+// measuring, releasing) goes to threads_, a few for each connection, because a waiting reader would
+// delay pieces of other plans. A peer that breaks the protocol is disconnected; any other error is
+// reported to it and the connection continues. No message ends the process: permissions.h says
+// which roles may send what, a ByteBudget bounds the memory of frames, and catch_exhaustion()
+// surrounds everything that acts on a message.
 #include "shoal/cluster/worker/worker.h"
 
 #include <algorithm>
@@ -28,10 +28,10 @@ std::string described(const net::Peer& peer) {
   return to_string(peer) + ", " + std::string(net::to_string(peer.role));
 }
 
-// One visitor's. A coordinator deploys one plan at a time to a worker; releases may overlap.
+// For one connection. A coordinator deploys one plan at a time to a worker; releases may overlap.
 constexpr int kMostErrands = 8;
 
-// Of errors that wait for one visitor to read. What is more is not sent.
+// Of unsent error reports for one connection. Further ones are dropped.
 constexpr size_t kMostReportBytes = size_t{1} << 20;
 
 }  // namespace
@@ -69,9 +69,9 @@ void Worker::stop() {
   // Closing channels first lets blocked sends and receives fail, so that the joins below return.
   peers_.close();
   if (listener_ != nullptr) listener_->close();
-  if (acceptor_.joinable()) acceptor_.join();  // no visitor comes after this
+  if (acceptor_.joinable()) acceptor_.join();  // no connection comes after this
   worker_plans_.stop();
-  visits_.join();  // the plans of a visitor go with it
+  visits_.join();  // releases the plans of connections
   threads_.join();
   peers_.finish();
   // Now that no plan holds them, all end. Behind what closes them already.
@@ -124,8 +124,8 @@ void Worker::listen(const ChannelPtr& channel) {
     const std::lock_guard lock(mutex_);
     budget = channels_.at(channel).budget;
   }
-  // A second barrier, around receiving and reporting, which take little memory. A visitor that
-  // cannot even be given an error is disconnected.
+  // A second barrier, around receiving and reporting, which take little memory. A peer that cannot
+  // even be sent an error is disconnected.
   static_cast<void>(catch_exhaustion([&] {
     read(channel, *budget);
     return Status();
@@ -138,7 +138,7 @@ void Worker::listen(const ChannelPtr& channel) {
 }
 
 void Worker::read(const ChannelPtr& channel, ByteBudget& budget) {
-  std::optional<Subject> refused;  // of the frame for which there was no room
+  std::optional<Subject> refused;  // of the frame that did not fit the budget
   const net::Place place = [&](net::Bytes control, size_t bytes) {
     Result<net::Buffer> memory = budget.allocate(bytes);
     message::Message message;
@@ -193,8 +193,8 @@ Worker::Subject Worker::subject_of(const message::Message& message) {
   }
 }
 
-// Drops the plans of a coordinator that is gone. If the visitor was another worker, pieces either
-// way may be lost, which only the reader of this channel can know: the coordinators are told.
+// Drops the plans of a coordinator that is gone. If the peer was another worker, pieces either way
+// may be lost, which only the reader of this channel can know: the coordinators are told.
 void Worker::forget(const ChannelPtr& channel) {
   Visitor visitor;
   {
@@ -237,7 +237,7 @@ void Worker::close_unused_later() {
   }));
 }
 
-// A place among the errands of a visitor, for as long as it lives.
+// A slot among the background tasks of a connection, held while it lives.
 struct Worker::Errand {
   Errand(Worker& of, ChannelPtr by) : worker(of), channel(std::move(by)) {}
   ~Errand() {
@@ -253,7 +253,7 @@ struct Worker::Errand {
   bool counts = false;
 };
 
-// Null if the visitor has too many.
+// Null if the connection has too many.
 std::shared_ptr<Worker::Errand> Worker::begin_errand(const ChannelPtr& channel) {
   auto errand = std::make_shared<Errand>(*this, channel);
   {
@@ -376,8 +376,8 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
 }
 
 // Fencing: an exclusive coordinator takes the worker over from those of earlier epochs, which may
-// not know yet that there is another. The epoch is on disk before it is followed, so that a restart
-// does not let an older one back in.
+// not know of it yet. The epoch is on disk before it is followed, so that a restart does not let an
+// older one back in.
 Status Worker::follow(const ChannelPtr& channel, const message::Hello& hello) {
   if (!may_take_charge(channel->peer().role)) {
     return invalid("a " + std::string(net::to_string(channel->peer().role)) +
@@ -429,7 +429,7 @@ Status Worker::welcome(const ChannelPtr& channel, const message::Hello& hello) {
   return send(*channel, reply);
 }
 
-// From anybody: the certificate is for this worker, and the authority has signed it.
+// From any peer: the certificate is for this worker, and the authority has signed it.
 Status Worker::renew(const ChannelPtr& channel, const std::string& certificate) {
   if (options_.membership == nullptr) return invalid("this worker has no certificate to renew");
   SHOAL_TRY(options_.membership->renew(certificate));
@@ -444,7 +444,7 @@ std::stop_token Worker::leaving(const ChannelPtr& channel) {
   return channels_.at(channel).leaving.get_token();
 }
 
-// Ends when the visitor does: nobody would read the answer.
+// Ends with the connection: the answer would not be read.
 Status Worker::measure(const ChannelPtr& channel, const message::Measure& measure,
                        const net::Frame& frame) {
   const MeasureLimits limits{options_.weight_bytes, net::after(kMostMeasuringTime),
@@ -507,7 +507,7 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   const Status started =
       worker_plan->start({programs_, store_, peers_, options_.weight_bytes, [&] { signs.step(); },
                           [this] { close_unused_later(); }});
-  // Released meanwhile. Nobody waits for this, and another plan may have the number by now.
+  // Released meanwhile. This is not awaited, and another plan may have the number by now.
   if (worker_plans_.find(plan, channel) != worker_plan) return {};
   SHOAL_TRY(started);
   message::Message reply;
@@ -544,7 +544,7 @@ Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) 
   return send(*channel, reply);
 }
 
-// A coordinator that connected before somebody was removed makes no new connection by which it
+// A coordinator that connected before a member was removed makes no new connection by which it
 // would learn of it. So it is told when it sends the next request.
 Status Worker::tell_removed(const ChannelPtr& coordinator) {
   if (options_.membership == nullptr) return {};
@@ -560,8 +560,8 @@ Status Worker::tell_removed(const ChannelPtr& coordinator) {
   return send(*coordinator, message);
 }
 
-// The sender learns that the plan is not here. Perhaps it is over, and nobody minds; otherwise a
-// request would wait for its deadline.
+// Tells the sender that the plan is not here. If it is not over, a request would otherwise wait for
+// its deadline.
 Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(data.plan());

@@ -43,31 +43,31 @@ struct WorkerOptions {
   std::optional<WeightCache> cache = std::nullopt;  // weights on disk, for a restart
   std::optional<EpochFile> epochs = std::nullopt;   // the latest epoch, for a restart
   FaultHook reached = nullptr;                      // for fault injection
-  // What coordinators may begin here. A task of another name is refused.
+  // The tasks that coordinators may begin. Others are refused.
   TasksByName tasks = {};
-  // What tasks compute with: a device that chooses kernels by estimate, so that all workers learn
-  // the same bits. nullptr: the device of plans. Outlives the worker.
+  // The device of tasks: one that chooses kernels by estimate, so that all workers learn the same
+  // bits. nullptr: the device of plans. Outlives the worker.
   Device* task_device = nullptr;
-  // Its identity, where it has one, so that an owner can renew it.
+  // Its identity, if it has one, so that an owner can renew it.
   std::shared_ptr<net::Membership> membership = nullptr;
-  // Gets a line for everybody who connects, deploys or is refused. On any thread; must not block.
+  // Gets a line for each peer that connects, deploys or is refused. On any thread; must not block.
   std::function<void(const std::string&)> log = [](const std::string&) {};
 };
 
-// Thread-safe, but for serve().
+// Thread-safe, except serve().
 class Worker {
  public:
   // REQUIRES: device and transport outlive the worker.
   Worker(WorkerOptions options, Device& device, net::Transport& transport);
   ~Worker();  // stops
 
-  // Serves all coordinators that connect, on threads of its own, until stop(). Once only.
+  // Serves all coordinators that connect, on its own threads, until stop(). Once only.
   void serve(std::unique_ptr<net::Listener> listener);
   void stop();  // from any thread; returns when all threads have ended
 
  private:
   using ChannelPtr = std::shared_ptr<net::Channel>;
-  // What a message is about; zeros where it is about no plan, no request or no task.
+  // The subject of a message; zeros for no plan, no request or no task.
   struct Subject {
     uint64_t plan = 0, request = 0, task = 0;
   };
@@ -79,8 +79,8 @@ class Worker {
   Status take(const ChannelPtr& channel, const net::Frame& frame, Subject& subject);
   Status handle(const ChannelPtr& channel, const message::Message& message,
                 const net::Frame& frame);
-  // Runs `what` on a thread of its own and reports how it failed. kExhausted, and it is not run, if
-  // the visitor keeps as many threads busy as one may.
+  // Runs `what` as a background task on a new thread and reports its failure. kExhausted, without
+  // running it, if the connection has too many of them.
   Status run_errand(const ChannelPtr& channel, Subject subject, std::function<Status()> what);
   struct Errand;
   std::shared_ptr<Errand> begin_errand(const ChannelPtr& channel);
@@ -122,15 +122,15 @@ class Worker {
 
   std::mutex mutex_;
   bool stopped_ = false;
-  // The machine at the other end of a channel: a coordinator, or another worker, whichever of the
-  // two workers connected.
+  // The peer at the other end of a channel: a coordinator, or another worker, whichever of the two
+  // workers connected.
   struct Visitor {
     std::shared_ptr<ByteBudget> budget;             // shared by all channels of one peer
     std::shared_ptr<TaskThread> reports = nullptr;  // sends errors; null: there were none
     std::stop_source leaving = {};                  // stopped when the channel ends
-    int errands = 0;                                // on their way
+    int errands = 0;                                // background tasks in progress
     uint64_t epoch = 0;                             // of a coordinator that is in charge alone
-    std::set<uint64_t> plans = {};  // plans of which it has sent pieces, as another worker
+    std::set<uint64_t> plans = {};  // for another worker: plans whose pieces it has sent
     uint64_t told = 0;              // counter of the deny list that it was sent, as a coordinator
   };
   std::map<ChannelPtr, Visitor> channels_;

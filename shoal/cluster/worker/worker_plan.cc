@@ -1,7 +1,7 @@
 // One worker's part of a plan, from message to results. An assignment comes from a peer: pieces
 // must match the graphs, sends must lie in outputs, codes must contain what is read of them; only
 // then is anything compiled. Tasks run on the one computing thread; each send runs on the thread of
-// its peer, so a slow peer holds up neither computing nor other peers.
+// its peer, so a slow peer delays neither computing nor other peers.
 #include "shoal/cluster/worker/worker_plan.h"
 
 #include <algorithm>
@@ -189,8 +189,7 @@ Result<std::shared_ptr<WorkerPlan>> WorkerPlan::read(const message::Deploy& depl
 }
 
 Status WorkerPlan::start(const WorkerResources& resources) {
-  // Taken before anything is read or written: a hostile coordinator starts a plan many times at
-  // once.
+  // Taken before any read or write: a hostile coordinator starts a plan many times at once.
   if (starting_.exchange(true)) return invalid("the plan has been started already");
   message::Assignment assignment;
   SHOAL_TRY(parse_assignment(assignment_, assignment));
@@ -290,7 +289,7 @@ void WorkerPlan::check(const message::Check& check) {
                   witness_->check(check.request(), {check.pieces(), check.tolerance()}));
 }
 
-// Nothing is reported before all pieces are there.
+// Nothing is reported before all pieces have come.
 void WorkerPlan::report_disputes(uint64_t request,
                                  const std::optional<std::vector<Dispute>>& disputes) {
   if (!disputes) return;
@@ -360,7 +359,7 @@ void WorkerPlan::post(const ReadyTask& ready, const SendOrder& order, const Tens
       return Status();
     }));
   };
-  // What is over when a peer has no room for more gives way.
+  // Expired pieces are dropped when a peer's queue is full.
   auto is_over = [deadline = ready.deadline] {
     return deadline < std::chrono::steady_clock::now();
   };
@@ -384,7 +383,7 @@ void WorkerPlan::deliver(uint64_t request, const SendOrder& order, const Tensor&
     return order.to == plan::kCoordinator ? send(*coordinator_)
                                           : peers_.at(order.to)->send(plan_, send);
   });
-  // After the deadline nobody waits to hear of it.
+  // After the deadline the report is no longer needed.
   const bool is_over = deadline <= std::chrono::steady_clock::now();
   if (sent.ok() || (sent.code() == Code::kDeadline && is_over)) return;
   fail_to_reach(order.to, request, sent);
@@ -435,8 +434,8 @@ void WorkerPlan::report(uint64_t request, const Status& status, int unreached) {
   failed.set_text(std::string(status.message()));
   // kCoordinator, -1, becomes 0: no worker is to blame.
   failed.set_unreached(static_cast<uint32_t>(unreached + 1));
-  // Neither the thread that computes nor one that reads waits for a coordinator that is slow. One
-  // that has no room for this takes nothing else either.
+  // Neither the computing thread nor a reader waits for a slow coordinator. If this does not fit
+  // its queue, nothing else does.
   to_coordinator_->post(
       [channel = coordinator_, message] {
         static_cast<void>(send(*channel, message));  // a coordinator that is gone does not wait

@@ -1,5 +1,5 @@
-// WorkerPlan: the part of a plan that one worker has. It takes pieces, computes the tasks whose
-// inputs are here, and sends their outputs to the machines that need them.
+// WorkerPlan: one worker's part of a plan. It takes pieces, computes the tasks whose inputs are
+// complete, and sends their outputs to the machines that need them.
 #pragma once
 
 #include <atomic>
@@ -35,19 +35,19 @@ struct WorkerResources {
   Peers& peers;
   size_t request_bytes;  // of inputs that are put together, for all requests of a plan
   std::function<void()> compiled = [] {};  // called after each task
-  // Called when the plan is gone and holds no connection any more, on the thread that held it last:
-  // one that computes, reads or sends. REQUIRES: it neither blocks nor throws.
+  // Called when the plan and its connections are released, on the last thread that held it: one
+  // that computes, reads or sends. REQUIRES: it neither blocks nor throws.
   std::function<void()> ended = [] {};
 };
 
 inline constexpr size_t kMostAssignmentBytes = size_t{16} << 20;
 
-// Thread-safe, but for read().
+// Thread-safe, except read().
 class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
  public:
   using ChannelPtr = std::shared_ptr<net::Channel>;
 
-  // Reads the assignment; compiles nothing yet. Keeps the payload of the frame until the start.
+  // Decodes the assignment; compiles nothing yet. Keeps the payload of the frame until the start.
   static Result<std::shared_ptr<WorkerPlan>> read(const message::Deploy& deploy,
                                                   const net::Frame& frame, ChannelPtr coordinator);
   ~WorkerPlan();
@@ -56,22 +56,22 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   const ChannelPtr& coordinator() const { return coordinator_; }
   const std::set<Hash>& weights() const { return weights_; }  // that its tasks need
 
-  // Compiles the tasks, when the weights are there. Once only: a second call, also at the same
+  // Compiles the tasks, when the weights are present. Once only: a second call, also at the same
   // time, fails.
   Status start(const WorkerResources& resources);
   bool started() const { return started_.load(std::memory_order_acquire); }
 
-  // Whether pieces may come by this channel: from the coordinator, or from a worker that the
+  // Whether pieces may come over this channel: from the coordinator, or from a worker that the
   // assignment names.
   bool has_sender(const net::Channel& channel) const;
-  // Takes a piece. kCorrupt if it is none that a sender of this plan sends. Any other failure is
-  // the request's, and has been reported to the coordinator.
-  // `from`: the worker that sent it; empty: the coordinator.
+  // Takes a piece. kCorrupt if no sender of this plan sends such a piece. Any other failure fails
+  // the request, and has been reported to the coordinator. `from`: the worker that sent it; empty:
+  // the coordinator.
   Status take(const message::Data& data, const net::Frame& frame, const std::string& from);
-  // Compares the pieces of a request when all are there, and reports to the coordinator.
+  // Compares the pieces of a request when all have come, and reports to the coordinator.
   void check(const message::Check& check);
 
-  // The coordinator does not wait for this request any more.
+  // The coordinator no longer waits for this request.
   void forget(uint64_t request);
   // Gives the request up and reports why. REQUIRES: started()
   void fail(uint64_t request, const Status& status);
@@ -84,7 +84,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
 
   // Computes a task that can run; false if there is none. REQUIRES: one call at a time.
   bool compute_one(const FaultHook& reached);
-  // The time at which a task can run although nothing more comes, if there is one.
+  // The time at which a task can run without further pieces, if there is one.
   std::optional<Deployment::Time> next_time() const { return deployment_->next_time(); }
 
  private:

@@ -105,8 +105,7 @@ std::optional<Deployment::Time> WorkerPlans::next_time() const {
   return next;
 }
 
-// The plans that are started, those after the one that computed last first: a plan that always has
-// something to do does not keep others from computing.
+// The started plans, beginning after the last that computed: a busy plan does not starve others.
 std::vector<WorkerPlanPtr> WorkerPlans::in_turn() const {
   const std::lock_guard lock(mutex_);
   std::vector<WorkerPlanPtr> started;

@@ -1,6 +1,6 @@
 // WorkerPlans: the plans of a worker, and the one thread that computes their tasks. Tasks use all
-// cores of the device, so several at once would only slow each other down. Plans take turns, a task
-// each.
+// cores of the device, so several at once would only slow each other down. Plans take turns, one
+// task each.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ namespace shoal::cluster {
 
 using WorkerPlanPtr = std::shared_ptr<WorkerPlan>;
 
-// Thread-safe, but for start() and stop().
+// Thread-safe, except start() and stop().
 class WorkerPlans {
  public:
   using ChannelPtr = WorkerPlan::ChannelPtr;
@@ -30,7 +30,7 @@ class WorkerPlans {
   void stop();  // when it returns, no task is computed any more
 
   Status add(const WorkerPlanPtr& worker_plan);
-  // Null if there is no such plan or, with a channel, if another coordinator gave it.
+  // Null if there is no such plan or, with a channel, if another coordinator deployed it.
   WorkerPlanPtr find(uint64_t plan) const;
   WorkerPlanPtr find(uint64_t plan, const ChannelPtr& coordinator) const;
   WorkerPlanPtr take(uint64_t plan, const ChannelPtr& coordinator);

@@ -1,5 +1,5 @@
-// WorkingSigns: says every second that a plan is still being started, so that the coordinator tells
-// a worker that is slow from one that hangs.
+// WorkingSigns: reports every second that a plan is still being started, so that the coordinator
+// can tell a slow worker from one that hangs.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@ class WorkingSigns {
  public:
   struct Options {
     std::chrono::milliseconds interval{1'000};
-    // Without a step for this long the work hangs, and nothing more is said. A step may be all of a
-    // large model, on a board that swaps.
+    // Without a step for this long the work hangs, and reports stop. A step may be all of a large
+    // model, on a board that swaps.
     std::chrono::milliseconds longest_step{600'000};
   };
 
-  // Calls `say` on a thread of its own, until it is destroyed.
+  // Calls `say` on its own thread until destroyed.
   explicit WorkingSigns(std::function<void()> say) : WorkingSigns(std::move(say), Options()) {}
   WorkingSigns(std::function<void()> say, Options options);
   ~WorkingSigns();

@@ -1,5 +1,5 @@
-// The files of pages, inside the binary: the style that all pages share, and what the server's page
-// is made of. Valid for the whole program; any thread may read them.
+// The files of pages, inside the binary: the common style, and the server's page. Valid for the
+// whole program; thread-safe.
 #pragma once
 
 #include <span>
@@ -17,15 +17,15 @@ struct Asset {
 
 std::span<const Asset> assets();
 
-// By its whole name; null if there is none.
+// By its full name; null if there is none.
 const Asset* find_asset(std::string_view name);
 
-// In quotes, as ETag has it; other texts have others.
+// A quoted ETag; different texts have different ones.
 std::string tag_of(std::string_view text);
 
-// Of all pages, to be written into them: colours, light and dark, and components.
+// The style of all pages, to be embedded: colours, light and dark, and components.
 std::string style();
-// The colours alone, which pictures outside of a page need.
+// The colours alone, for pictures outside of a page.
 std::string_view colours();
 
 }  // namespace shoal::page

@@ -1,4 +1,4 @@
-// The names of what a plot shows, each beside its colour.
+// The legend of a plot: names beside their colours.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace shoal::page {
 
-// Colours repeat after eight. Empty where there are no names. Names may be anybody's text.
+// Colours repeat after eight. Empty if there are no names. Names are untrusted text.
 std::string legend(const std::vector<std::string>& names);
 
 }  // namespace shoal::page

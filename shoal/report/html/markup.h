@@ -6,8 +6,8 @@
 
 namespace shoal::page {
 
-// Text of any origin as an element or an attribute in quotes can hold it. Bytes that are no UTF-8,
-// and control characters that XML forbids, become U+FFFD.
+// Escapes text of any origin for an element or a quoted attribute. Bytes that are not UTF-8, and
+// control characters that XML forbids, become U+FFFD.
 std::string escaped(std::string_view text);
 
 }  // namespace shoal::page

@@ -1,4 +1,4 @@
-// Pages that commands write: HTML and SVG that need no other file, in the style of all pages.
+// Pages that commands write: self-contained HTML and SVG, in the style of all pages.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace shoal::page {
 
-// Titles, labels, names and cells may be anybody's text. `body`, `rows` and `inside` are markup.
+// Titles, labels, names and cells are untrusted text. `body`, `rows` and `inside` are markup.
 
 // A whole page.
 std::string html_page(std::string_view title, const std::string& body);
@@ -25,15 +25,15 @@ std::string figures(const std::vector<Figure>& all);
 
 std::string preformatted(std::string_view text);
 
-// A table of rows, which scrolls by itself where the page is narrow; `label` says what it shows.
+// A table of rows, which scrolls if the page is narrow; `label` describes it.
 std::string table(std::string_view label, const std::string& rows, std::string_view style = "");
 std::string header_row(const std::vector<std::string>& cells);
 std::string row(const std::vector<std::string>& cells);
-// A cell whose ground is stronger the larger `share` is, from 0 to 1.
+// A cell with a background that is stronger the larger `share` is, from 0 to 1.
 enum class Heat { kGood, kBad };
 std::string heat_cell(std::string_view text, double share, Heat heat);
 
-// A picture, which scrolls by itself, too; and one in a file of its own, with its colours.
+// A picture, which scrolls as well; and one in a separate file, with its colours.
 std::string picture(std::string_view label, double width, double height, const std::string& inside);
 std::string picture_file(double width, double height, const std::string& inside);
 
@@ -52,7 +52,7 @@ struct Curve {
 // has points.
 std::string plot(std::string_view title, std::string_view steps, std::span<const Curve> curves);
 
-// The distance of the lines of a scale of this length: 1, 2 or 5 times a power of ten, such that
+// The distance of the lines of a scale of this length: 1, 2 or 5 times a power of ten, so that
 // there are 5 to 12. REQUIRES: length > 0.
 double scale_step(double length);
 
@@ -61,7 +61,7 @@ struct TimeCurve {
   std::string name;
   std::vector<double> seconds, values;
 };
-// At most three curves over one time, which begins at 0 and is told in seconds, minutes or hours.
+// At most three curves over one time, which begins at 0 and is shown in seconds, minutes or hours.
 // kFromZero: the scale of numbers begins at 0, too. Numbers beyond a billion are left out.
 // REQUIRES: every curve has points.
 enum class Scale { kFitting, kFromZero };
@@ -69,7 +69,7 @@ std::string time_plot(std::string_view title, std::span<const TimeCurve> curves,
 // Parts of a whole over time, one above the other, in colours that repeat after eight. They are
 // positive and add up to 1 or less. REQUIRES: curves are not empty and have the same moments.
 std::string share_plot(std::string_view title, std::span<const TimeCurve> curves);
-// For every name a bar of when it was there, from 0 to the end.
+// A bar for each name, covering the times of its presence, from 0 to the end.
 struct Presence {
   std::string name;
   std::vector<std::pair<double, double>> spans;  // in seconds

@@ -1,4 +1,4 @@
-// Plots over time: curves, parts of a whole, and who was there.
+// Plots over time: curves, parts of a whole, and presence.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,4 @@
-// What is known of each operator: opsets that are read, splits, kernels, and what ONNX Runtime
-// runs.
+// A table of operators: the opsets read, splits, kernels, and differences from ONNX Runtime.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@ struct OperatorTable {
 };
 OperatorTable operator_table();
 
-// docs/reference/operators.md, with what is refused and where ONNX Runtime differs. In Markdown.
+// docs/reference/operators.md in Markdown, with refusals and differences from ONNX Runtime.
 std::string operators_page();
 
 }  // namespace shoal::report

@@ -119,7 +119,7 @@ class Picture {
       const plan::Transfer& transfer = times.scheduled.schedule().transfers[i];
       const bool sends = transfer.from == machine;
       if (!sends && transfer.to != machine) continue;
-      if (times.timeline.transfers[i].end < 0) continue;  // nobody waited for it
+      if (times.timeline.transfers[i].end < 0) continue;  // it was not awaited
       add_bar(times.timeline.transfers[i], y(machine) + kLane, sends ? kSends : kReceives,
               name_of(request) + title_of(transfer));
     }
@@ -213,7 +213,7 @@ std::string plan_picture(const std::string& model, const plan::StreamComparison&
 
 std::string plan_picture_in_page(const std::string& title, const std::vector<std::string>& workers,
                                  const plan::Prediction& made) {
-  plan::ClusterProfile named;  // of which the picture has names only
+  plan::ClusterProfile named;  // the picture needs the names only
   for (const std::string& name : workers) named.workers.push_back(plan::absent_worker(name));
   return Picture(title, made.graph(), named, {{made.scheduled, made.timeline}}).in_page();
 }

@@ -1,5 +1,5 @@
-// A picture of a plan: for every worker a bar of what it computes and one of what it sends and
-// receives, over time; of a stream, for the first few requests.
+// A picture of a plan: for every worker a bar of its computing and one of its sending and
+// receiving, over time; of a stream, for the first few requests.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace shoal::report {
 
-// Names of models, nodes and workers may be anybody's text.
+// Names of models, nodes and workers are untrusted text.
 std::string plan_picture(const std::string& model, const plan::Comparison& made);  // SVG
 std::string plan_picture(const std::string& model, const plan::StreamComparison& made);
 // The picture of one plan for the workers of these names, as a part of a page.

@@ -11,14 +11,13 @@ namespace shoal::report {
 // REQUIRES: networks were found.
 std::string search_page(const search::SearchResult& result);
 
-// An attempt in words, as the page and the table of the command have them. What is not known:
-// empty.
+// An attempt in words, for the page and the table of the command. Empty if unknown.
 std::string macs_of(const fit_cluster::Attempt& attempt);
 std::string top1_of(const fit_cluster::Attempt& attempt);
 std::string control_of(const fit_cluster::Attempt& attempt);
 std::string verdict_of(const fit_cluster::Attempt& attempt);
 
-// The title may be anybody's text.
+// The title is untrusted text.
 std::string fit_cluster_page(const std::string& title, const fit_cluster::FitResult& result);
 
 }  // namespace shoal::report

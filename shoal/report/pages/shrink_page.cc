@@ -64,7 +64,7 @@ std::string name_of(const GroupLeft& group) {
   return group.weights + ", axis " + std::to_string(group.axis);
 }
 
-// A pale bar of what there was, and on it a dark one of what is left.
+// A pale bar of the width before, and on it a dark one of the width after.
 std::string widths(const std::vector<GroupLeft>& groups) {
   size_t widest = 1;
   for (const GroupLeft& group : groups) widest = std::max(widest, group.before);

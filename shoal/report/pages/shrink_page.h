@@ -1,5 +1,5 @@
-// The page about a smaller network: it beside its controls, widths before and after, what could not
-// be removed.
+// The page about a smaller network: a comparison with its controls, widths before and after, and
+// the layers that could not be reduced.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace shoal::report {
 
-// HTML that needs no other file. `json` is what the command prints for scripts, and `recipe` what
-// repeats the run; both are shown as they are. Texts may be anybody's.
+// A self-contained page. `json` is the command's output for scripts, and `recipe` reproduces the
+// run; both are shown verbatim. Texts are untrusted.
 std::string shrink_page(const std::string& title, const shrink::ShrinkResult& result,
                         const std::string& json, const std::string& recipe);
 

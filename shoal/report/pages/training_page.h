@@ -1,4 +1,4 @@
-// A page about training: curves, confusions, sample mistakes. It needs no other file.
+// A self-contained page about training: curves, confusions, sample mistakes.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace shoal::report {
 
-// The title may be anybody's text.
+// The title is untrusted text.
 std::string training_page(const std::string& title, const fit::EpochReport& report);
 
 // A title for the page of a model that learned from this data.
 std::string cluster_training_title(const std::string& model, const std::string& data,
                                    size_t devices);
 
-// The title and the names of devices may be anybody's text.
+// The title and the names of devices are untrusted text.
 std::string cluster_training_page(const std::string& title, const learn::RunRecord& record);
 
 }  // namespace shoal::report

@@ -1,12 +1,12 @@
-// Keys: who may use a server, and how often.
+// Keys: which clients may use a server, and how often.
 //
 // A file has one client a line: NAME KEY [REQUESTS PER SECOND]; '#' begins a comment. Requests show
 // a key as "Authorization: Bearer KEY". Only the SHA-256 of keys is kept, and all of them are
-// compared to their last byte, so that the time it takes says nothing about them.
+// compared to their last byte, so that the time it takes reveals nothing.
 //
 // The rate is a token bucket: tokens come in at the rate, up to those of one second, and each
-// request takes one. What only asks for a document, as the page does all the time, has a bucket of
-// its own, so that looking at a server takes nothing from using it.
+// request takes one. Requests for documents, which the page sends all the time, have a separate
+// bucket, so that looking at a server takes nothing from using it.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@
 
 namespace shoal::serve {
 
-// What a key is shown for: to let the server work, or to read what it says about itself.
+// The purpose of a request: inference and administration, or reading documents.
 enum class KeyUse { kWork, kDocument };
 
 struct KeyCheck {
@@ -35,10 +35,9 @@ struct KeyCheck {
 // Thread-safe.
 class Keys {
  public:
-  // kCorrupt if a line is another, if a name or a key is there twice, or if a key has less than 16
-  // characters.
+  // kCorrupt if a line is malformed, a name or a key occurs twice, or a key has under 16 bytes.
   static Result<std::unique_ptr<Keys>> parse(std::string_view text);
-  // Of a file that nobody but its owner can read.
+  // From a file that only its owner can read.
   static Result<std::unique_ptr<Keys>> read(const std::filesystem::path& path);
 
   // `authorization`: the header's value. It counts as a request.
@@ -57,7 +56,7 @@ class Keys {
     Bucket work, documents;
   };
   static Bucket full_bucket(double per_second);
-  // Nothing if a token was taken, otherwise when there will be one.
+  // nullopt if a token was taken, otherwise when there will be one.
   static std::optional<Duration> take(Bucket& bucket, Time now);
   static Digest digest_of(std::string_view key);
   static Result<Client> parse_line(std::string_view line);

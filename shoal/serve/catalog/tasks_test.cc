@@ -58,7 +58,7 @@ TEST(Costs, AreOfAnotherServer) {
   }
 }
 
-// Catalogs of the built-in digits, and of a special network for which nobody asks.
+// Catalogs of the built-in digits, and of an unused special network.
 class Tasks : public testing::Test {
  protected:
   void write(const std::string& name) const {

@@ -102,7 +102,7 @@ DeviceList ClusterView::list() {
     if (links[w]) link.bytes_per_second = links[w]->bytes_per_second;
     if (reports_[w] && is_there) link.round_trip_ms = 1e3 * reports_[w]->round_trip_seconds;
   }
-  // Of the plans for one network, the fastest whose workers are all there is carried out.
+  // Of the plans for one network, the fastest whose workers are all present is in use.
   for (const Known& known : plans_) {
     if (!std::ranges::includes(present, known.workers)) continue;
     const auto same = std::ranges::find(list.plans, known.entry.model, &PlanEntry::model);

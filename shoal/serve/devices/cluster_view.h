@@ -1,5 +1,5 @@
-// ClusterView: what the page of a server shows of the cluster that it computes on: members, their
-// load, the links to them, and the plans that are carried out.
+// ClusterView: the server page's view of its cluster: members, their load, the links to them, and
+// the plans in use.
 #pragma once
 
 #include <chrono>
@@ -23,11 +23,11 @@ class ClusterView {
   explicit ClusterView(std::shared_ptr<cluster::ClusterConnection> connection)
       : connection_(std::move(connection)) {}
 
-  // The best plan of a graph for some workers. Another one for the same workers takes its place.
+  // The best plan of a graph for some workers. It replaces an earlier one for the same workers.
   void add(const Graph& graph, const plan::Prediction& made);
 
-  // As it is now. Asks workers about themselves where nobody has lately; their answers are in the
-  // next list.
+  // The present state. Asks workers about themselves unless that was done lately; their answers are
+  // in the next list.
   DeviceList list();
 
  private:

@@ -1,4 +1,4 @@
-// What a server shows of the devices that it computes on: those of its machine, or a cluster.
+// The devices that a server shows: those of its machine, or a cluster.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -87,7 +87,7 @@ TEST_F(Viewed, WorkersAreThereOrLost) {
   EXPECT_EQ(list.devices[3].memory_bytes, 0U);
 }
 
-// Of the plans for one network, the fastest whose workers are all there.
+// Of the plans for one network, the fastest whose workers are all present.
 TEST_F(Viewed, PlansAreThoseThatAreCarriedOut) {
   EXPECT_TRUE(view_.list().plans.empty());
   add({0}, 1e3);

@@ -1,5 +1,4 @@
-// The devices of this machine, of which one computes: what GET /v2/devices shows where there is no
-// cluster.
+// The devices of this machine, one of which computes: GET /v2/devices without a cluster.
 #pragma once
 
 #include <string>
@@ -8,8 +7,8 @@
 
 namespace shoal::serve {
 
-// The device `used`, a name as make_device() takes it, by so many threads, comes first; then the
-// kinds that could be used in its place.
+// The device `used`, a name as make_device() takes it, on `threads` threads, comes first; then the
+// other kinds that could be used.
 DeviceList devices_here(const std::string& used, int threads);
 
 }  // namespace shoal::serve

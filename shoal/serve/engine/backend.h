@@ -1,5 +1,5 @@
-// Backend: what a client may ask a server for, whatever protocol it speaks. Doors, of which one is
-// REST and another gRPC, translate messages into these calls and their results back.
+// Backend: the calls that clients may make, whatever the protocol. Doors (REST, gRPC) translate
+// messages into these calls and their results back.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct ModelName {
   std::string version;  // empty: any
 };
 
-// Who asks, since when, and for how long.
+// The client of a request, when it came, and its timeout.
 struct Asker {
   uint64_t client = 0;
   Time arrived{};
   std::optional<Duration> timeout;  // beside the one that the request sets
-  std::stop_token cancel;           // nobody waits for the answer any more
+  std::stop_token cancel;           // stopped if the answer is no longer needed
   bool is_passing = false;          // the calling thread is not to compute for others
 };
 
@@ -44,11 +44,11 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual std::string version() const = 0;  // of the program
-  // No model loads for the first time, the server does not end, and no other one answers instead.
+  // No model loads for the first time, the server is not ending, and no other one answers instead.
   virtual bool is_ready() const = 0;
   // Whether this server answers inferences: of several, only one may.
   virtual bool leads() const = 0;
-  // Fails with kNotFound, or kUnavailable where the model is not loaded.
+  // Fails with kNotFound, or kUnavailable if the model is not loaded.
   virtual Result<ModelMetadata> metadata(const ModelName& model) const = 0;
   virtual Result<std::vector<NamedStatistics>> statistics(const ModelName& model) const = 0;
   virtual std::vector<IndexEntry> index(bool ready_only) const = 0;
@@ -56,13 +56,12 @@ class Backend {
   virtual void load(const std::string& model, std::function<void(Status)> done) = 0;
   virtual Status unload(const std::string& model) = 0;
 
-  // Everybody is known where there are no keys.
+  // Without keys, every client is accepted.
   virtual KeyCheck check_key(std::string_view authorization, KeyUse use, uint64_t address) = 0;
   // How a request that came now would be refused: see Engine::refusal().
   virtual std::optional<InferResult> refusal(const std::string& model, uint64_t client,
                                              uint32_t priority) = 0;
-  // Whether a request for the model that came now would be answered at once, in less time than it
-  // takes to be worth another thread.
+  // Whether a request for the model would be answered at once, faster than by another thread.
   virtual bool is_quick(const std::string& model) const = 0;
   // Calls `done` once, now or later. May compute meanwhile, on this thread and for others.
   virtual void infer(const ModelName& model, const InferRequest& request, const Asker& asker,

@@ -14,7 +14,7 @@ namespace shoal::serve {
 namespace {
 
 constexpr size_t kLines = 100;       // that are kept
-constexpr double kLately = 1.0 / 8;  // weight of a time in what is expected
+constexpr double kLately = 1.0 / 8;  // weight of a time in the expected one
 
 std::string member(const char* name, double number) {
   return std::string("\"") + name + "\":" + json_number(number) + ",";

@@ -1,9 +1,9 @@
-// Chooser: which variant of a task answers a request, by the scheduler of a day's budgets
-// (variants/scheduler/scheduler.h) in real time. Every decision has a number and a line that
-// explains it.
+// Chooser: chooses the variant of a task that answers a request, by the scheduler of a day's
+// budgets (variants/scheduler/scheduler.h) in real time. Every decision has a number and an
+// explaining line.
 //
-// A task is a model to clients; its variants are models, too, called TASK.VARIANT. What it takes to
-// load and unload them is the caller's business: the chooser only says what to do.
+// A task is a model to clients; its variants are models, too, called TASK.VARIANT. The caller loads
+// and unloads them: the chooser only decides.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,7 @@ struct SpecialVariant {
   bool probabilities = false;  // are what the general one gives
 };
 
-// A task for which such networks can be made while the server runs. Each takes the place of the one
-// before.
+// A task for which such networks can be made while the server runs. Each replaces the previous one.
 struct MakesSpecials {
   size_t task = 0;
   std::string general;         // as above
@@ -43,10 +42,10 @@ struct MakesSpecials {
   bool probabilities = false;  // are what the general one gives
 };
 
-// The variant that is a network made now; no catalog has one of this name.
+// The variant that was made while running; no catalog has one of this name.
 inline constexpr const char* kMadeVariant = "special.now";
 
-// A network that was made: what it costs, with the general one to fall back to.
+// A network that was made: its cost, with the general one to fall back to.
 struct MadeSpecial {
   schedule::Option option;
   SpecialNetwork network;
@@ -58,18 +57,18 @@ struct ChooserOptions {
   schedule::Budgets budgets;
   schedule::Paging paging;
   std::vector<std::shared_ptr<const SharedLayers>> shared = {};  // of the catalog's fragments
-  std::vector<SpecialVariant> specials = {};  // used while their classes are what is seen
+  std::vector<SpecialVariant> specials = {};  // used while their classes are seen
   std::vector<MakesSpecials> makes = {};      // for classes that none of these is for
   schedule::SpecialiserOptions special = {};
   std::function<void(const std::string&)> log;  // a line for each decision; empty: none
 };
 
-// The model that is a variant of a task; and the one that an option has here, which is a part of it
-// where the network is split.
+// The model of a variant; and the model that an option uses here, which is a part of it if the
+// network is split.
 std::string variant_model(const std::string& task, const std::string& variant);
 std::string model_here(const std::string& task, const schedule::Option& option);
 
-// Which other machines can be reached.
+// The other machines that can be reached.
 struct Reachable {
   bool cloud = false, worker = false;
 };
@@ -87,7 +86,7 @@ struct Choice {
   schedule::Decision decision = {};
 };
 
-// What an answer leads to.
+// The consequences of an answer.
 struct ClassAdvice {
   std::vector<std::string> unloaded = {};  // models to unload: special networks that are given up
   std::vector<size_t> make = {};  // classes to make a network for; then made() or not_made() is due
@@ -102,36 +101,36 @@ class Chooser {
   std::optional<size_t> find_task(const std::string& name) const;
   const schedule::Catalog& catalog() const { return scheduler_.catalog(); }
 
-  // Times ascend, about: one before the last counts as the last. Requests with equal `input` are
-  // about the same input; nothing: it is unlike any other.
+  // Times ascend; an earlier one counts as the last. Requests with equal `input` are about the same
+  // input; nullopt: unlike any other.
   Choice choose(size_t task, const Wish& wish, Time now, const Reachable& reachable = {},
                 std::optional<uint64_t> input = {});
   // Whether a task shares first layers with others, so that inputs have to be told apart.
   bool shares(size_t task) const { return shares_[task]; }
-  // An answer has come: whether the general network had to give it.
+  // An answer has come. `fell`: the general network had to give it.
   void settle(const Choice& choice, bool fell);
-  // None has, since a machine could not be reached. Another choice follows.
+  // No answer came, since a machine could not be reached. Another choice follows.
   void give_back(const Choice& choice);
   // How long an answer took elsewhere; the next ones are expected to take about as long.
   void note_time(const Choice& choice, double ms);
   // A class that was answered.
   ClassAdvice note_class(size_t task, size_t answer, Time now);
-  // The network that note_class() wanted is loaded, or there is none. False: it does not pay, and
-  // is to be unloaded.
+  // The network that note_class() asked for is loaded, or could not be made. False: it does not
+  // pay, and is to be unloaded.
   bool made(size_t task, const MadeSpecial& special, Time now);
   void not_made(size_t task, const Status& why, Time now);
-  // Whether a task has special networks, for which its answers count.
+  // Whether a task has special networks, for which its answers are counted.
   bool watches(size_t task) const { return specialisers_[task].has_value(); }
   bool plan_due() const;
   void plan(Time now);
 
-  // Budgets, what is left, variants with what they cost and how often they answered, and the last
+  // Budgets, the rest of them, variants with their costs and number of answers, and the last
   // decisions, as JSON.
   std::string print() const;
 
  private:
   double seconds_at(Time now);
-  // Since the first day began: what is seen goes on from one day to the next.
+  // Since the first day began: class counts continue from one day to the next.
   double seconds_ever() const {
     return static_cast<double>(days_) * options_.budgets.seconds + last_;
   }
@@ -140,8 +139,8 @@ class Chooser {
   void use(const std::shared_ptr<const SpecialVariant>& special);
   const MakesSpecials* maker_of(size_t task) const;  // null: none
   schedule::OptionId made_id(size_t task) const;     // of its place among options
-  // What has to be unloaded with an option: the general network of a special one, too, which is
-  // loaded as a part of it, unless it is in memory for its own sake.
+  // The models to unload with an option: also the general network of a special one, which is loaded
+  // as a part of it, unless it is in memory by itself.
   std::vector<std::string> models_of(schedule::OptionId id) const;
   // The special network of a task that is in use; null: none.
   std::shared_ptr<const SpecialVariant> special_in_use(size_t task) const;

@@ -136,7 +136,7 @@ TEST(Chooser, UsesASpecialNetworkWhileItsClassesAreSeen) {
 }
 
 // Three days in virtual time: classes 1 and 2 are seen, later 7 and 8. Networks are made while
-// others answer, used, and given up when what is seen changes.
+// others answer, used, and given up when the classes change.
 TEST(Chooser, HasNetworksMadeForWhatIsSeenAndGivesThemUp) {
   ChooserOptions all = options(1e6);
   all.budgets.seconds = 1000;

@@ -7,7 +7,7 @@
 
 namespace shoal::serve {
 
-// The library is never unloaded: gRPC has threads of its own.
+// The library is never unloaded: gRPC has its own threads.
 Result<std::unique_ptr<Door>> open_grpc_door(Backend& backend, const DoorOptions& options) {
   const std::string file = "shoal_grpc.so";
   const auto unsupported = [](const std::string& reason) {

@@ -1,6 +1,5 @@
-// Door: another protocol in front of a backend, beside HTTP. The one for gRPC is a library that is
-// loaded when it is asked for: gRPC is 50 shared libraries, which would cost every other command 25
-// ms when it starts.
+// Door: another protocol in front of a backend, beside HTTP. gRPC's is a library that is loaded on
+// demand: gRPC is 50 shared libraries, which would cost every other command 25 ms at its start.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +26,11 @@ struct DoorOptions {
 
 class Door {
  public:
-  virtual ~Door() = default;                // cancels what it has not answered
+  virtual ~Door() = default;                // cancels unanswered requests
   virtual std::string address() const = 0;  // "127.0.0.1:8001"
-  // What it says of itself where it is asked for its health.
+  // The answer to health checks.
   virtual void set_serving(bool is_serving) = 0;
-  // Takes no more requests, and returns when those that it has are answered. False if they were not
-  // in time.
+  // Takes no more requests, and returns when the present ones are answered. False if too late.
   virtual bool drain(Time deadline) = 0;
 };
 
@@ -42,7 +40,7 @@ Result<std::unique_ptr<Door>> open_grpc_door(Backend& backend, const DoorOptions
 
 // What the library exports, as "shoal_open_grpc_door". Null if it fails, with the reason.
 using OpenDoor = Door*(Backend& backend, const DoorOptions& options, Status& failure);
-// Under the name "shoal_grpc_door_version": for which program the library was made.
+// Exported as "shoal_grpc_door_version": the program version that the library was made for.
 using DoorVersion = const char*();
 
 }  // namespace shoal::serve

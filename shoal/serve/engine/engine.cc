@@ -60,7 +60,7 @@ Result<std::vector<Outcome>> run_all(ServedModel& model, std::span<const Job* co
   return Status(Code::kExhausted, "out of memory");
 }
 
-// Where memory runs out, nobody is told: the last owner of the connection closes it.
+// Without memory, `done` is not called: the last owner of the connection closes it.
 void tell(const std::function<void(Outcome)>& done, Outcome outcome) try {
   done(std::move(outcome));
 } catch (const std::bad_alloc&) {
@@ -322,7 +322,7 @@ void Engine::run_batch(Lock& lock, const SchedulerDecision& decision) {
   }
   auto answers = run_all(*batch[0].model, jobs, options);
   const Time end = Clock::now();
-  // Before anybody has the answer: who asks for statistics next finds it counted.
+  // Before the answer is delivered, so that statistics read afterwards include it.
   lock.lock();
   count(batch, answers.status(), decision.items, begin, end);
   lock.unlock();

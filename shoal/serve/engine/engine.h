@@ -1,8 +1,8 @@
-// Engine: carries out what the Scheduler decides, in real time, on the threads of its callers.
+// Engine: carries out the Scheduler's decisions, in real time, on the threads of its callers.
 //
-// A thread that submits a request runs batches until none is due. Where the request can run at
-// once, no other thread takes part: that saves two hand-overs, about 20 us. A server therefore has
-// one thread more than the engine has slots, so that one is always left for sockets.
+// A thread that submits a request runs batches until none is due. If the request can run at once,
+// no other thread takes part: that saves two hand-overs, about 20 us. A server therefore has one
+// thread more than the engine has slots, so that one is always left for sockets.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ struct EngineOptions {
   Duration max_time = std::chrono::seconds(60);  // for a request that sets no limit
 };
 
-// What may run on a thread that others wait for: some times what it takes to wake another one.
+// The limit for work on a thread that others wait for: a few times the cost of waking another.
 inline constexpr Duration kQuick = std::chrono::microseconds(300);
 
 // How a request ended.
@@ -60,16 +60,16 @@ struct Job {
 // Thread-safe.
 class Engine {
  public:
-  // `wake` is told when pump() has to be called at the latest; on any thread, under a lock.
+  // `wake` is called with the latest time of the next pump(); on any thread, under a lock.
   Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake);
 
   // Names that may be loaded. REQUIRES: names are different.
   void add(ModelSource source);
-  // Another source for a name, from the next load on. REQUIRES: it was added.
+  // Replaces the source of a name, from the next load on. REQUIRES: it was added.
   void replace(ModelSource source);
   ModelSource source_of(const std::string& name) const;  // REQUIRES: it was added
-  // Loads the model anew. Until the new one is warm, and if it fails, the old one answers. Those
-  // who wait are answered by the one they came for. kNotFound if the name was not added.
+  // Loads the model anew. Until the new one is warm, and if it fails, the old one answers. Waiting
+  // requests are answered by the model they came for. kNotFound if the name was not added.
   Status load(const std::string& name);
   // Refuses further requests; those that wait are answered.
   Status unload(const std::string& name);
@@ -79,16 +79,16 @@ class Engine {
   std::vector<IndexEntry> index(bool ready_only) const;
   std::vector<NamedStatistics> statistics(const std::string& name) const;  // empty: of all
 
-  // How a request would end if it came now and has to be refused, as far as that follows from its
-  // client and priority alone: whoever reads it may spare himself the rest. It is counted as a
-  // request then. Nothing if it may be submitted, or if the model is not loaded.
+  // How a request would be refused now, if that follows from its client and priority alone: the
+  // caller need not read the rest. It is counted as a request then. nullopt if it may be submitted,
+  // or if the model is not loaded.
   std::optional<Outcome> refusal(const std::string& name, uint64_t client, uint32_t priority);
-  // Whether a request of one item that came now would run at once and take no longer than kQuick.
+  // Whether a request of one item would run at once and take no longer than kQuick.
   bool is_quick(const std::string& name) const;
-  // Answers the request now or later. False, with `job` as it was, if the name has another model
-  // since find() gave `model`.
+  // Answers the request now or later. False, with `job` unchanged, if the name has another model
+  // since find() returned `model`.
   bool submit(const std::shared_ptr<ServedModel>& model, Job& job);
-  // A request whose `cancel` was stopped is given up soon.
+  // Requests whose `cancel` was stopped are given up soon.
   void cancel_stopped();
   // Runs what is due.
   void pump();

@@ -1,6 +1,6 @@
 // ExitServer: a multi-exit network (shrink/exits/network/multi_exit.h) for requests that wish for
-// different exits. They share batches: what all of them need is computed for all together, those
-// that have their answer leave, and the others go on from there.
+// different exits. They share batches: common layers are computed for all together, requests with
+// an answer leave, and the others continue from there.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,16 @@ struct ExitAnswers {
 // Thread-safe.
 class ExitServer {
  public:
-  // Nothing if the model has no exits, or depends on the size of its batches. Compiles for one
-  // image and measures how long it takes to each exit. REQUIRES: `device` outlives it.
+  // nullopt if the model has no exits, or depends on the size of its batches. Compiles for one
+  // image and measures the time to each exit. REQUIRES: `device` outlives it.
   static std::optional<ExitServer> create(const Model& model, Device& device);
 
-  // What a wish means here. The first exit that is as accurate as wished, if that is known of
-  // exits, and of these the last that was as fast; the first where none was.
+  // The exit for a wish: the first that is accurate enough, if accuracies are known, and not later
+  // than the last that is fast enough; the first if none is.
   exits::ExitWish resolve(const Wish& wish) const;
 
-  // Answers several requests together, each of which is images [items, ...]. Fails as the device
-  // does, and with kInvalidArgument for images of another type. REQUIRES: a wish for each request.
+  // Answers several requests together, each with images [items, ...]. Fails as the device does, and
+  // with kInvalidArgument for images of another type. REQUIRES: a wish for each request.
   Result<std::vector<ExitAnswers>> run(std::span<const Tensor* const> requests,
                                        std::span<const Wish> wishes) const;
 

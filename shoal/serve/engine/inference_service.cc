@@ -156,7 +156,7 @@ Result<std::vector<NamedStatistics>> Service::statistics(const ModelName& model)
   return all;
 }
 
-// On a thread of its own: it takes long, and those that answer requests are few.
+// On a separate thread: it takes long, and the threads for requests are few.
 void Service::load(const std::string& model, std::function<void(Status)> done) {
   loader_.post([this, model, done = std::move(done)] {
     const Status added = add_part(model);
@@ -172,7 +172,7 @@ Status Service::add_part(const std::string& model) {
       tasks_, [&](const auto& task) { return part->whole.starts_with(task.first + "."); });
   if (!is_variant || parse_part(part->whole) || part->whole.ends_with(kMadeVariant)) return {};
   ModelSource source = part_source(engine_.source_of(part->whole), *part);
-  SHOAL_TRY(source.open().status());  // nobody adds what cannot be
+  SHOAL_TRY(source.open().status());  // refuses invalid models
   engine_.add(std::move(source));
   return {};
 }

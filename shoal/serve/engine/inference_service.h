@@ -1,5 +1,5 @@
-// Service: the backend of all doors, which is an engine, and a chooser where tasks have variants. A
-// task is a model to clients: its answers name the variant that gave them and the decision.
+// Service: the backend of all doors: an engine, and a chooser if tasks have variants. A task is a
+// model to clients: its answers name the variant that gave them and the decision.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@ namespace shoal::serve {
 
 class Service final : public Backend {
  public:
-  // `post` calls what it is given on a thread that may compute. `leads` is asked before each answer
-  // of a model; null: always. REQUIRES: `engine` and `keys`, which may be null, outlive it.
+  // `post` runs its argument on a thread that may compute. `leads` is called before each answer of
+  // a model; null: always true. REQUIRES: `engine` and `keys`, which may be null, outlive it.
   Service(Engine& engine, Keys* keys, std::string version,
           std::function<void(std::function<void()>)> post, std::function<bool()> leads = nullptr)
       : engine_(engine),
@@ -30,14 +30,13 @@ class Service final : public Backend {
 
   ~Service() override { drain(); }
 
-  // What tasks take and give. REQUIRES: nothing was asked yet; the engine has all variants.
+  // The inputs and outputs of tasks. REQUIRES: no requests yet; the engine has all variants.
   using TaskFacts = std::map<std::string, std::shared_ptr<const ModelFacts>>;
   void set_tasks(std::unique_ptr<Chooser> chooser, TaskFacts facts);
-  // Other servers that have the same variants; null: there are none. REQUIRES: nothing was asked
-  // yet.
+  // Other servers with the same variants; null: none. REQUIRES: no requests yet.
   void set_places(std::unique_ptr<Remote> cloud, std::unique_ptr<Remote> worker);
   // Makes a network for a few classes of a task, on a thread of low priority, until `cancel` is
-  // set. REQUIRES: nothing was asked yet.
+  // set. REQUIRES: no requests yet.
   using MakeSpecial = std::function<Result<MadeSpecial>(
       size_t task, const std::vector<size_t>& classes, const std::atomic<bool>& cancel)>;
   void set_maker(MakeSpecial make) { make_special_ = std::move(make); }
@@ -61,17 +60,16 @@ class Service final : public Backend {
   void cancel_stopped() override { engine_.cancel_stopped(); }
   void post(std::function<void()> task) override { post_(std::move(task)); }
 
-  // Says that it is not ready from now on, and makes no more networks. Requests are answered all
-  // the same.
+  // Reports that it is not ready, and makes no more networks. Requests are still answered.
   void drain() { draining_ = true; }
 
   Engine& engine() { return engine_; }
-  // Of a model that is loaded, or of a task. Fails as metadata().
+  // Of a loaded model, or of a task. Fails as metadata().
   Result<std::shared_ptr<const ModelFacts>> find_facts(const ModelName& model) const;
 
  private:
   using Done = std::function<void(InferResult)>;
-  // A request for a task, as it came.
+  // A request for a task, as received.
   struct TaskRequest {
     size_t task = 0;
     std::shared_ptr<const ModelFacts> facts;
@@ -82,34 +80,34 @@ class Service final : public Backend {
   using Asked = std::shared_ptr<const TaskRequest>;
 
   Result<std::shared_ptr<ServedModel>> find_model(const ModelName& model) const;
-  // Makes a part of a variant known, if the name is that of one.
+  // Adds a part of a variant as a model, if the name is one.
   Status add_part(const std::string& model);
   std::shared_ptr<const ModelFacts> find_task(const ModelName& model) const;  // null: it is none
   void infer_by_model(const ModelName& model, const InferRequest& request, const Asker& asker,
                       const Done& done);
-  // Decides, and answers as it was decided: here, by a cascade, or elsewhere. Where nobody answers
-  // elsewhere, decides again without that place.
+  // Decides, and answers accordingly: here, by a cascade, or elsewhere. If another server does not
+  // answer, decides again without it.
   void infer_by_task(const Asked& asked, const Reachable& reachable);
   void infer_here(const Asked& asked, const Choice& choice, std::unique_lock<std::mutex> lock);
   // The whole network there, or the first layers here and the rest there.
   void infer_elsewhere(const Asked& asked, const Choice& choice, const Reachable& reachable);
   void infer_split(const Asked& asked, const Choice& choice, const Reachable& reachable);
-  // What another server answers is the answer; where it does not answer, decides again without it.
+  // Returns another server's answer; if there is none, decides again without it.
   void ask_elsewhere(const Asked& asked, const Choice& choice, const Reachable& reachable,
                      const std::string& model, InferRequest sent, Time begin);
   static void name_outputs(const TaskRequest& asked, InferResponse& response);
   static bool is_one_item(const Asked& asked);
   void answer_by_special(const Asked& asked, const Choice& choice, InferResult result);
   void answer(const Asked& asked, const Choice& choice, InferResult result);
-  // Unloads special networks that are given up, and has the one made that is wanted.
+  // Unloads special networks that are given up, and has the wanted one made.
   void follow(size_t task, const ClassAdvice& advice);
   void make_special(size_t task, const std::vector<size_t>& classes);
-  // What a decision wants loaded, unloaded and planned.
+  // Loads, unloads and plans according to a decision.
   void follow(const Choice& choice);
-  // Answers by a model that should be loaded, and is loaded if it is not any more.
+  // Answers by a model, and loads it if it is not loaded any more.
   void infer_loaded(const std::string& model, const InferRequest& request, const Asker& asker,
                     const Done& done);
-  // Loads it where it is not, then answers.
+  // Loads it if it is not loaded, then answers.
   void load_and_infer(const std::string& model, const InferRequest& request, const Asker& asker,
                       const Done& done);
 
@@ -123,11 +121,11 @@ class Service final : public Backend {
   std::mutex choosing_;  // decisions are carried out in their order
   std::atomic<bool> draining_ = false;
   MakeSpecial make_special_;
-  TaskThread loader_, maker_;               // their tasks use what is before them
+  TaskThread loader_, maker_;               // their tasks use the members before them
   std::unique_ptr<Remote> cloud_, worker_;  // last: their threads use all the rest
 };
 
-// A request without its inputs and what to do in the end.
+// A request without its inputs and `done`.
 Job job_of(const Asker& asker);
 
 }  // namespace shoal::serve

@@ -23,18 +23,18 @@ struct ModelPart {
 };
 
 std::string name_of(const ModelPart& part);
-// Nothing: it is no name of a part.
+// nullopt: not the name of a part.
 std::optional<ModelPart> parse_part(std::string_view name);
 
-// The network of a model for one item, as devices run it: what parts are made of. Fails where the
-// model has more inputs, or leaves their sizes open.
+// The network of a model for one item, as devices run it, from which parts are made. Fails if the
+// model has several inputs, or leaves their sizes open.
 Result<Graph> network_of(const ModelSource& source);
 
 // A network as a model.
 Result<Model> as_model(const Graph& network);
 
-// The part as a model to serve. To open it fails with kInvalidArgument where the network cannot be
-// cut there (engine/shared_layers/split_network.h).
+// The part as a model to serve. Opening it fails with kInvalidArgument if the network cannot be cut
+// there (engine/shared_layers/split_network.h).
 ModelSource part_source(const ModelSource& whole, const ModelPart& part);
 
 }  // namespace shoal::serve

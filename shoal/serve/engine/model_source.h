@@ -1,4 +1,4 @@
-// ModelSource: what to serve under a name.
+// ModelSource: a model to serve under a name.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ModelSource {
   Preprocess preprocess = {};                // of pictures to classify
   std::vector<std::string> labels;           // of classes
   int64_t max_batch = 0;  // items; 1: no batches; 0: as long as larger ones are faster
-  // First layers that other models have, too, run once for all of them; then there are no batches.
+  // First layers shared with other models, run once for all of them; then there are no batches.
   std::shared_ptr<const SharedSuffix> shared = nullptr;
 };
 
@@ -31,7 +31,7 @@ struct ModelSource {
 // zoo's. The built-in digits bring their preprocessing and labels. kInvalidArgument unless the name
 // is letters, digits, '.', '_' and '-', so that it needs no escapes in paths.
 Result<ModelSource> parse_model_source(std::string_view text);
-// Several, of which no two have one name.
+// Several, with different names.
 Result<std::vector<ModelSource>> parse_model_sources(const std::vector<std::string>& texts);
 
 }  // namespace shoal::serve

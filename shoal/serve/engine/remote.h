@@ -15,11 +15,10 @@ class Remote {
  public:
   virtual ~Remote() = default;
 
-  // Whether it was reached lately and has room for a request. Asks it in the background whether it
-  // is there where that is due.
+  // Whether it was reached lately and can take a request. If due, pings it in the background.
   virtual bool is_up(Time now) = 0;
-  // Calls `done` once, later, on a thread of its own. Fails with kInvalidArgument where the server
-  // objects to the request, and with kUnavailable where no answer comes, for whatever reason.
+  // Calls `done` once, later, on its own thread. Fails with kInvalidArgument if the server objects
+  // to the request, and with kUnavailable if no answer comes, for any reason.
   virtual void infer(const std::string& model, InferRequest request,
                      std::function<void(Result<InferResponse>)> done) = 0;
 };

@@ -1,9 +1,9 @@
 // ServedModel: a model that was loaded and warmed: its sessions, its metadata, and how to run
 // several requests as one batch.
 //
-// Batches have the sizes 1, 2, 4, ... up to the largest that is allowed, or from which on a larger
+// Batches have the sizes 1, 2, 4, ... up to the largest that is allowed, or beyond which a larger
 // one no longer gives more answers per second, which is measured when the model is loaded. A batch
-// of another size is filled up with zeros.
+// of another size is padded with zeros.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ namespace shoal::serve {
 // The inputs of one request, in the order of the session's.
 using Inputs = std::vector<Tensor>;
 
-// What a model takes and gives, which is known also after it was unloaded.
+// The inputs and outputs of a model, known even after it was unloaded.
 struct ModelFacts {
   ModelSource source;
   ModelMetadata metadata = {};
@@ -50,7 +50,7 @@ class ServedModel {
   const std::vector<std::string>& outputs() const { return session_.outputs(); }
   int64_t max_batch() const { return batched_.empty() ? 1 : batched_.rbegin()->first; }
 
-  // What batches took when the model was loaded, by their items.
+  // Times of batches when the model was loaded, by their items.
   const std::map<int64_t, std::chrono::steady_clock::duration>& batch_times() const {
     return batch_times_;
   }
@@ -73,7 +73,7 @@ class ServedModel {
 
  private:
   explicit ServedModel(Session session) : session_(std::move(session)) {}
-  // Of a model that shares its first layers.
+  // For a model that shares its first layers.
   struct Shared {
     std::shared_ptr<prefix::PrefixRunner> first;
     std::shared_ptr<const SharedSuffix> parts;

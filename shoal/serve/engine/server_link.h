@@ -1,5 +1,5 @@
-// Link: whether another server can be reached, by how requests to it ended. While it cannot, it is
-// asked whether it is there, after pauses that double. It decides without I/O.
+// Link: whether another server can be reached, by the outcome of requests to it. While it cannot,
+// it is pinged after pauses that double. It decides without I/O.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@ class Link {
   static constexpr Duration kFirstPause = std::chrono::milliseconds(500);
   static constexpr Duration kLongestPause = std::chrono::seconds(30);
 
-  // Not up before it was reached.
+  // False before it was first reached.
   bool is_up() const { return is_up_; }
-  // A request or a question whether it is there ended so.
+  // The outcome of a request or a ping.
   void note(bool reached, Time now) {
     if (!reached) {
       pause_ = is_up_ ? kFirstPause : std::min(2 * pause_, kLongestPause);
@@ -24,7 +24,7 @@ class Link {
     is_up_ = reached;
     is_asked_ = false;
   }
-  // Whether to ask now; true once until note() is called.
+  // Whether to ping now; true once until note() is called.
   bool should_ask(Time now) {
     if (is_up_ || is_asked_ || now < next_) return false;
     return is_asked_ = true;

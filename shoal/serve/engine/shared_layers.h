@@ -1,5 +1,5 @@
-// SharedLayers: first layers that variants of several tasks have in common [Han 2016]. They are in
-// memory once, and run once for an input that several tasks are asked about.
+// SharedLayers: first layers that variants of several tasks share [Han 2016]. They are in memory
+// once, and run once for an input of several tasks.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +19,20 @@
 
 namespace shoal::serve {
 
-// A group of variants, one of a task each, and what they share.
+// A group of variants, one per task, and their shared layers.
 struct SharedGroup {
   std::vector<schedule::OptionId> members;
   prefix::CommonPrefix networks;  // suffixes in the order of members
 };
 
 // The groups that save most: at most one group for a variant, and as many as a scheduler plans for.
-// What is shared is a tenth of each member's work at least. `networks` are those of each task's
-// options; nothing where one cannot be shared. Pure.
+// Shared layers are at least a tenth of each member's work. `networks` are those of each task's
+// options; nullopt if one cannot be shared. Pure.
 std::vector<SharedGroup> find_shared_groups(
     std::span<const std::vector<std::optional<Graph>>> networks);
 
-// Lets the scheduler know: a fragment for the group, which takes from each member the share of its
-// time, energy and memory that the shared layers have of its work.
+// Adds a fragment for the group to the catalog: it takes from each member its share of time, energy
+// and memory.
 void add_fragment(const SharedGroup& group,
                   std::span<const std::vector<std::optional<Graph>>> networks,
                   schedule::Catalog& catalog);
@@ -42,7 +42,7 @@ class SharedLayers {
  public:
   explicit SharedLayers(Graph prefix) : prefix_(std::move(prefix)) {}
 
-  // Fails as the device does. REQUIRES: the device is always the same, and outlives the runner.
+  // Fails as the device does. REQUIRES: always the same device, which outlives the runner.
   Result<std::shared_ptr<prefix::PrefixRunner>> runner(Device& device);
 
   // How often they ran, and for how many answers, since they were loaded.
@@ -57,7 +57,7 @@ class SharedLayers {
   std::weak_ptr<prefix::PrefixRunner> runner_;
 };
 
-// What a member has beside them: in ModelSource.
+// A member's part of a ModelSource.
 struct SharedSuffix {
   std::shared_ptr<SharedLayers> layers;
   prefix::Suffix suffix;

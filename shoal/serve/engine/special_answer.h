@@ -1,4 +1,4 @@
-// What the scores of a network for a few classes mean for all classes of its task [Han 2016].
+// Converts the scores of a network for a few classes to all classes of its task [Han 2016].
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,9 @@ struct SpecialNetwork {
   double threshold = 0;               // the probability from which on it answers
 };
 
-// The scores [items, classes] that its own scores [items, outputs] mean: probabilities, or their
-// logarithms where those of the task are no probabilities. What it gives to "another class" is
-// divided among the others. Nothing unless it answers for every item; or for scores of another
-// shape.
+// The scores [items, classes] that its own scores [items, outputs] imply: probabilities, or their
+// logarithms if the task's scores are not probabilities. The share of "another class" is divided
+// among the others. nullopt unless it answers for every item; or for scores of another shape.
 std::optional<Tensor> scores_for_all(const SpecialNetwork& network, const Tensor& scores,
                                      int64_t classes, bool probabilities);
 

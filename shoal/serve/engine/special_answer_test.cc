@@ -25,7 +25,7 @@ TEST(SpecialAnswer, GivesScoresOfAllClassesOrNone) {
   const auto scores = scores_for_all(network, sure, 5, false);
   ASSERT_TRUE(scores.has_value());
   EXPECT_NEAR(scores->data<float>()[1], std::log(expected[1]), 1e-5);
-  // Not sure enough; another class; one of two items; no room for its classes.
+  // Not sure enough; another class; one of two items; too few classes.
   EXPECT_FALSE(scores_for_all(network, Tensor::of<float>({1, 3}, {0.F, .1F, 0.F}), 5, true));
   EXPECT_FALSE(scores_for_all(network, Tensor::of<float>({1, 3}, {0.F, 0.F, 9.F}), 5, true));
   EXPECT_FALSE(

@@ -51,8 +51,8 @@ Status measure(Engine& engine, schedule::Task& task, bool stays, LoadedTasks& lo
   return {};
 }
 
-// The networks of all variants, where there is something to share or to split. A special network
-// reads what is its own.
+// The networks of all variants, if there is something to share or to split. A special network
+// shares no layers.
 Networks networks_of(const Engine& engine, const schedule::Catalog& catalog, bool splits) {
   Networks networks;
   const bool wanted = splits || catalog.tasks.size() > 1;

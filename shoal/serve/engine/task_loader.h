@@ -1,6 +1,6 @@
-// Loads the variants of tasks, and tells the scheduler what they cost here and elsewhere: times
-// that are measured on this device, first layers that tasks share, and places where variants, or
-// the rest of them after some layers, run on another server.
+// Loads the variants of tasks, and gives the scheduler their costs here and elsewhere: times
+// measured on this device, first layers that tasks share, and variants that run, entirely or from
+// some layer on, on another server.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace shoal::serve {
 
-// What it takes to ask other servers that have the same variants; nothing: there are none.
+// The costs of other servers with the same variants; empty: none.
 struct TaskPlaces {
   std::optional<schedule::Cloud> cloud, worker;
 };
@@ -25,13 +25,13 @@ struct LoadedTasks {
   std::map<std::string, std::shared_ptr<const ModelFacts>> facts;  // of each task
 };
 
-// The engine has a model for each variant, called variant_model(); it gets those for first parts of
-// networks that are split. All are loaded if they fit the memory together, and none otherwise.
-// Fails as models do, and where check() does. REQUIRES: nothing was asked of the engine.
+// The engine has a model for each variant, called variant_model(); models for the first parts of
+// split networks are added. All are loaded if they fit the memory together, and none otherwise.
+// Fails as models do, and as check() does. REQUIRES: the engine has had no requests.
 Result<LoadedTasks> load_tasks(Engine& engine, ChooserOptions tasks, const TaskPlaces& places);
 
-// A variant of which the first layers run here and the rest in the cloud: where it takes least
-// energy here, and where it is fastest, if that is another place. Pure.
+// A variant with its first layers here and the rest in the cloud: the split with the least energy
+// here, and the fastest one, if that differs. Pure.
 std::vector<schedule::Option> split_options(const schedule::Option& here, const Graph& network,
                                             const schedule::Cloud& cloud);
 

@@ -11,7 +11,7 @@
 
 namespace shoal::grpc_door {
 
-// What a completion queue gives back when something has happened.
+// A completion queue returns it when an event has happened.
 class Tag {
  public:
   virtual void happened(bool ok) = 0;
@@ -41,7 +41,7 @@ class CallQueue {
 
   ::grpc::ServerCompletionQueue* get() { return queue_.get(); }
 
-  // Lets calls go on until finish() was called and all of them have ended.
+  // Serves calls until finish() was called and all of them have ended.
   void serve() {
     for (void* tag = nullptr;;) {
       bool ok = false;
@@ -64,7 +64,7 @@ class CallQueue {
 
   // The rest is for calls, on the thread that serves.
   bool is_over() const { return is_over_; }
-  // Events have come so fast that the thread should do nothing else.
+  // Events come so fast that the thread should do nothing else.
   bool is_crowded() const { return ready_ >= kCrowd; }
   void begun() { ++open_; }
   void ended() { --open_; }
@@ -82,12 +82,12 @@ class CallQueue {
   bool is_over_ = false, is_shut_down_ = false;
 };
 
-// A call of kind C, which is derived from it. It deletes itself when all that it waits for has
-// happened. A kind has
-//   void wait(Tag& begun);    which has gRPC wait for such a call;
-//   C* another();             a new one like it, that waits for the next call;
+// A call of kind C, which is derived from it. It deletes itself when all its events have come.
+// C has
+//   void wait(Tag& begun);    which makes gRPC wait for such a call;
+//   C* another();             which makes a new one that waits for the next call;
 //   void begin();             which is called when there is a call.
-// Operations that it starts have tags of expect(), on any thread.
+// Its operations use the tags of expect(), on any thread.
 template <class C>
 class Call {
  public:
@@ -101,13 +101,13 @@ class Call {
   ~Call() = default;
 
   CallQueue& queue() { return queue_; }
-  // The last thing that a call does when something has happened that it waited for.
+  // The last action of a call in an event handler.
   void leave() {
     if (--tags_ > 0) return;
     queue_.ended();
     delete &self();
   }
-  // As many tags will come, on the thread that serves. REQUIRES: begin() has not returned.
+  // `tags` more events will come, on the serving thread. REQUIRES: begin() has not returned.
   void expect(int tags) { tags_ += tags; }
 
  private:

@@ -54,7 +54,7 @@ uint64_t address_of(const Context& context) {
   return std::hash<std::string>()(peer.substr(0, peer.rfind(':')));
 }
 
-// Whether the key may be used now, and whose it is.
+// Whether the key may be used now, and its client.
 ::grpc::Status check_key(Backend& backend, const std::string& authorization, KeyUse use,
                          uint64_t& client) {
   const serve::KeyCheck key = backend.check_key(authorization, use, client);
@@ -470,8 +470,8 @@ Result<std::unique_ptr<serve::Door>> open(Backend& backend, const serve::DoorOpt
   SHOAL_ASSIGN(const net::Address address, net::parse_address(options.listen));
   std::string host = address.host.empty() ? "127.0.0.1" : address.host;
   if (host.find(':') != host.npos) host = "[" + host + "]";
-  // It would write a line for each text of a request that is not UTF-8: anybody could fill a log,
-  // and stop the server where nobody reads it.
+  // It would write a line for each text of a request that is not UTF-8: any client could fill a
+  // log, and stop the server if the log is not read.
   google::protobuf::SetLogHandler(nullptr);
   auto door = std::make_unique<GrpcDoor>(backend, host);
   if (!door->listen(address.port, options)) {

@@ -1,5 +1,5 @@
-// Messages of the protocol as the server's values, and back. Pure functions; whatever is parsed may
-// be hostile.
+// Converts messages of the protocol to the server's values, and back. Pure functions; parsed
+// messages may be hostile.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -13,12 +13,12 @@
 
 namespace shoal::grpc_door {
 
-// Elements are in raw_input_contents, for all inputs, or in `contents`. Tensors take raw contents
-// out of the message, and copy others. Fails with kInvalidArgument, and with kUnsupported for
-// tensors of BYTES.
+// Elements are in raw_input_contents, for all inputs, or in `contents`. Raw contents are moved out
+// of the message, others copied. Fails with kInvalidArgument, and with kUnsupported for tensors of
+// BYTES.
 Result<serve::InferRequest> parse(inference::ModelInferRequest& message);
 
-// With raw_output_contents always, as Triton answers.
+// Always with raw_output_contents, like Triton.
 void print(const serve::InferResponse& response, inference::ModelInferResponse& message);
 void print(const serve::ModelMetadata& metadata, inference::ModelMetadataResponse& message);
 void print(const std::vector<serve::IndexEntry>& index,

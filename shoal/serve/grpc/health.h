@@ -1,5 +1,4 @@
-// Health: what the server says of itself to those who ask how it is, once or for as long as they
-// watch.
+// Health: the gRPC health service: single checks and watches.
 #pragma once
 
 #include <mutex>
@@ -22,7 +21,7 @@ class Health {
   void start(CallQueue& queue);
   // Thread-safe.
   void set_serving(bool is_serving);
-  // Clients that watch are told that there is no more to watch. Thread-safe.
+  // Ends the watches of clients. Thread-safe.
   void end();
 
  private:

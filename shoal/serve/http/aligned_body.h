@@ -84,7 +84,7 @@ struct AlignedBody {
 
   class reader {
    public:
-    // The header is read by the time of init(). Beast tries this with a type of its own, too.
+    // The header is read by the time of init(). Beast tries this with another type, too.
     template <bool isRequest, class Fields>
     reader(boost::beast::http::header<isRequest, Fields>& header, value_type& body) : body_(body) {
       if constexpr (std::is_same_v<Fields, boost::beast::http::fields>) fields_ = &header;

@@ -1,4 +1,4 @@
-// ClientPool: connections to one server that are not in use.
+// ClientPool: idle connections to one server.
 #pragma once
 
 #include <mutex>
@@ -9,9 +9,8 @@
 
 namespace shoal::serve {
 
-// How to connect to a URL, with a key that requests show (empty: none), and for https with
-// certificates (PEM) that the server's has to lead to; empty: those of the system. Fails as
-// net::make_client_context().
+// How to connect to a URL, with the key of requests (empty: none), and for https with certificates
+// (PEM) that the server's must lead to; empty: the system's. Fails as net::make_client_context().
 Result<HttpClientOptions> client_options(const std::string& url, std::string key,
                                          const std::string& trusted);
 
@@ -20,7 +19,7 @@ class ClientPool {
  public:
   ClientPool(std::string url, HttpClientOptions how) : url_(std::move(url)), how_(std::move(how)) {}
 
-  // One that is not in use, or a new one. Fails as HttpClient::connect().
+  // An idle one, or a new one. Fails as HttpClient::connect().
   Result<HttpClient> take() {
     {
       const std::scoped_lock lock(mutex_);

@@ -27,11 +27,11 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kReadBytes = 64 * 1024;
 constexpr std::chrono::milliseconds kLate{40};  // an answer, for the system: see below
 
-// What a refusal costs, about: system calls, and a nanosecond for so many bytes.
+// The approximate cost of a refusal: system calls, and a nanosecond per some bytes.
 constexpr std::chrono::microseconds kRefusalTime{20};
 constexpr uint64_t kSkippedBytesPerNs = 3;
 
-// Clients are told apart by their addresses: a client that opens more connections is no other one.
+// Clients are identified by address: one that opens more connections is the same client.
 uint64_t client_of(const asio::ip::tcp::socket& socket) {
   error_code error;
   const auto endpoint = socket.remote_endpoint(error);
@@ -39,8 +39,8 @@ uint64_t client_of(const asio::ip::tcp::socket& socket) {
 }
 
 // The system acknowledges a request by its answer. After one that was not answered within 40 ms, it
-// acknowledges each by a packet of its own, which costs a busy server the more the busier it is.
-// This takes it back.
+// acknowledges each by a separate packet, which costs a busy server the more the busier it is. This
+// turns that off.
 void acknowledge_by_answers(int socket) {
   const int off = 0;
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
@@ -242,8 +242,7 @@ void Connection::judge() {
   }
 }
 
-// Whether the budget has room for the body, or for what there is of it where its length is not
-// known.
+// Whether the body fits the budget, or its received part if its length is unknown.
 bool Connection::has_room() {
   if (!parser_->is_header_done()) return true;
   const auto length = parser_->content_length();
@@ -372,8 +371,8 @@ void Connection::skip_more() {
   rest();
 }
 
-// Whoever is refused for the second time within a second has not waited as he was told to. Many who
-// go on at the same time cost less than each at his own.
+// A client that is refused for the second time within a second has not waited as told. Many clients
+// that resume at the same time cost less than each at its own.
 void Connection::rest() {
   constexpr std::chrono::seconds kSoon{1};
   constexpr std::chrono::milliseconds kStep{5};

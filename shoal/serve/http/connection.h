@@ -1,11 +1,11 @@
-// Connection: one client's requests, one after another, each answered before the next is read.
+// Connection: one client's requests, each answered before the next is read.
 //
-// At any time one operation is under way: reading, answering or writing. What follows it is started
-// when it ends, on whichever thread that is, so that a connection needs no lock. Other threads
-// only ask for its state, and end it by shutting its socket down.
+// At any time one operation is in progress: reading, answering or writing. When it ends, the next
+// is started on the same thread, so that a connection needs no lock. Other threads only ask for its
+// state, and end it by shutting its socket down.
 //
-// A request that is refused costs little: its body is not copied, and a client that comes again at
-// once waits for its turn, so that those who are refused leave the cores to those who are not.
+// A refused request costs little: its body is not copied, and a client that retries at once waits
+// for its turn, so that refused clients leave the cores to others.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ struct ConnectionLimits {
   std::chrono::milliseconds close_time{2'000};  // for a client to read the last answer
 };
 
-// Bytes that the bodies of all requests may have together, from the first of them to its answer.
+// Bounds the bytes of the bodies of all requests, from their first byte to their answer.
 // Thread-safe.
 class BodyBudget {
  public:
@@ -61,7 +61,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
 
-  // What all connections of a server share.
+  // Shared by all connections of a server.
   struct Shared {
     ConnectionLimits limits;
     BodyBudget& bodies;
@@ -84,7 +84,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t client() const { return client_; }
   Time since() const;  // it has been in this state
   // Ends it if it takes too long, and cancels the request if the client is gone. Returns whether it
-  // cancelled one.
+  // did the latter.
   bool check(Time now);
   void shut_down();  // whatever is under way fails soon
   bool is_shut_down() const { return is_shut_down_; }

@@ -47,7 +47,7 @@ TEST(Guard, RefusesPagesOfOthers) {
   // A name that was made to mean this machine.
   EXPECT_EQ(judged(head_of("evil.example", "http://evil.example"), kChange), 403u);
   EXPECT_EQ(judged(head_of("1.evil", "http://1.evil"), kChange), 403u);
-  // Forms of browsers that do not say whose page it is.
+  // Forms of browsers that do not send the origin.
   for (const char* type :
        {"text/plain", "Text/Plain;charset=UTF-8", "multipart/form-data; boundary=x",
         "application/x-www-form-urlencoded"}) {

@@ -23,8 +23,8 @@
 namespace shoal::serve {
 namespace {
 
-// Nothing from elsewhere, nothing inline, and nobody's frame. Pictures are those that a visitor
-// chose, which have a blob's address.
+// Nothing from elsewhere, nothing inline, and no framing. Pictures are those that the user chose,
+// which have a blob's address.
 constexpr std::string_view kPolicy =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -122,7 +122,7 @@ Reply infer_reply(InferResult result) {
   return reply;
 }
 
-// Of a request whose body, which may say another, is not read yet.
+// For a request whose body, which may have another priority, is not read yet.
 uint32_t priority_of(std::string_view header) {
   if (header.size() != 1) return kUsualPriority;
   const auto priority = static_cast<uint32_t>(header[0] - '0');

@@ -1,5 +1,4 @@
-// Api: answers HTTP requests by the service: the Open Inference Protocol's calls, metrics, the
-// page.
+// Api: answers HTTP requests by the service: the Open Inference Protocol, metrics, the page.
 #pragma once
 
 #include <functional>
@@ -12,8 +11,7 @@
 namespace shoal::serve {
 
 struct ApiOptions {
-  // What the server computes on, now. Called on any thread, and must not block. Null: nothing is
-  // known.
+  // The server's devices. Called on any thread, and must not block. Null: unknown.
   std::function<DeviceList()> devices = nullptr;
   bool triton_metrics = false;  // see print_metrics()
   bool any_name = false;        // see check_page()
@@ -25,7 +23,7 @@ class Api {
   // REQUIRES: `service` outlives it.
   Api(Service& service, const ApiOptions& options) : service_(service), options_(options) {}
 
-  // Whether the rest of a request is worth reading.
+  // Whether to read the rest of a request.
   Verdict judge(const HttpHead& head);
   // Calls `done` once, now or later, on any thread. REQUIRES: judge() did not refuse the request.
   void answer(const HttpRequest& request, const ReplyTo& done);

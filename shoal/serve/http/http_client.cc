@@ -37,7 +37,7 @@ class HttpClient::State {
     if (!options.key.empty()) fields_ += "Authorization: Bearer " + options.key + "\r\n";
   }
 
-  // Without TLS where there is no context.
+  // Without TLS if there is no context.
   Status connect(const net::Address& address, SSL_CTX* context) {
     error_code error;
     const auto found = tcp::resolver(io_).resolve(address.host, address.port, error);
@@ -85,8 +85,8 @@ class HttpClient::State {
   bool is_open() const { return is_open_; }
 
  private:
-  // `wait` returns when something is done; `start` returns at once, and calls what it is given
-  // then. The first is faster, the second can be given up.
+  // `wait` returns when an operation is done; `start` returns at once, and calls its argument then.
+  // The first is faster, the second can be cancelled.
   template <class Wait, class Start>
   void step(error_code& error, const Wait& wait, const Start& start) {
     if (timeout_.count() == 0) return wait();

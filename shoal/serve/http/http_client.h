@@ -21,7 +21,7 @@ struct HttpAnswer {
 
 struct HttpClientOptions {
   std::string key;  // that each request shows; empty: none
-  // With whom to speak TLS: see net::make_client_context(). Needed for https.
+  // The TLS context: see net::make_client_context(). Needed for https.
   std::shared_ptr<SSL_CTX> tls;
   std::chrono::milliseconds timeout{0};  // to connect, and for an answer; 0: none
   uint64_t answer_bytes = uint64_t{1} << 30;
@@ -31,7 +31,7 @@ struct HttpClientOptions {
 class HttpClient {
  public:
   // "http://host:port" or "https://host:port". kInvalidArgument for another text, kUnavailable if
-  // nobody answers there, or another than that host.
+  // no server answers there, or another host.
   static Result<HttpClient> connect(const std::string& url, const HttpClientOptions& options = {});
 
   HttpClient(HttpClient&&) noexcept;
@@ -39,7 +39,7 @@ class HttpClient {
   ~HttpClient();
 
   // Sends a request and waits for its answer. After a failure, which is kUnavailable or kCorrupt,
-  // the connection is of no more use.
+  // the connection cannot be used any more.
   Result<HttpAnswer> get(std::string_view path);
   Result<HttpAnswer> post(std::string_view path, const Message& message);
   bool is_open() const;  // the server keeps the connection

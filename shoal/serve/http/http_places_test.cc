@@ -172,7 +172,7 @@ TEST_F(PlacesOfAnswers, SplitsANetworkWithTheCloudWhereThatIsBest) {
   task.options[0].joules = 0.5;
   task.options[0].bytes = 1'000'000'000;
   task.options[1].joules = 0.1;
-  options.tasks.budgets.joules = 2500;  // of which sending the image takes 3136
+  options.tasks.budgets.joules = 2500;  // sending the image takes 3136
   options.tasks.budgets.bytes = 100'000'000;
   options.cloud.server.url = cloud->url();
   options.cloud.server.client.timeout = std::chrono::milliseconds(20'000);
@@ -189,7 +189,7 @@ TEST_F(PlacesOfAnswers, SplitsANetworkWithTheCloudWhereThatIsBest) {
   }
   const std::string text = catalog_of(*server);
   EXPECT_NE(text.find("big split after "), std::string::npos) << text;
-  // Parts of what is no variant, and cuts that cannot be made, are not models.
+  // Parts of unknown variants, and impossible cuts, are not models.
   auto client = HttpClient::connect(cloud->url());
   for (const char* name : {"ten.big.rest1000", "ten.big.rest0", "ten.huge.rest3", "big.rest3"}) {
     const auto answer = client->post("/v2/repository/models/" + std::string(name) + "/load", {});

@@ -69,7 +69,7 @@ class Server::State {
       const std::scoped_lock lock(door_mutex_);
       door = std::move(door_);
     }
-    door.reset();  // whose requests are answered on the threads that end now
+    door.reset();  // its requests are answered on the threads that end now
     io_.stop();
     for (std::thread& thread : threads_) thread.join();
   }
@@ -232,10 +232,9 @@ class Server::State {
     delete ended;
   }
 
-  // Where there are too many, shuts down a connection of the client that has most of those that
-  // wait for their client: the one that has waited longest. Clients that open many and send nothing
-  // therefore lose theirs first. Those that are shut down already and about to end do not count.
-  // REQUIRES: mutex_ is held.
+  // If there are too many, shuts down an idle connection of the client that has most idle ones: the
+  // one that has waited longest. Clients that open many and send nothing therefore lose theirs
+  // first. Connections that are already shut down do not count. REQUIRES: mutex_ is held.
   Connections make_room() {
     Connections all = open_connections();
     const auto is_open = [](const auto& connection) { return !connection->is_shut_down(); };
@@ -317,8 +316,8 @@ class Server::State {
     if (cancelled) engine_.cancel_stopped();
   }
 
-  // Connections that end leave holes among those of other threads: without this, memory grew by 6
-  // MB with each 500 that came and went, up to 65 MB.
+  // Ended connections leave holes in the heaps of other threads: without this, memory grew by 6 MB
+  // with each 500 that came and went, up to 65 MB.
   void give_back_memory(size_t connections) {
     most_connections_ = std::max(most_connections_, connections);
     if (most_connections_ < kManyConnections || connections > most_connections_ / 2) return;
@@ -327,7 +326,7 @@ class Server::State {
   }
 
   const ServerOptions options_;
-  // Before io_, whose handlers own connections, which use these when they end.
+  // Before io_, whose handlers own connections, which use these at their end.
   BodyBudget bodies_;
   Pace refusals_;
   std::optional<asio::ssl::context> tls_;
@@ -346,7 +345,7 @@ class Server::State {
   Service service_;
   Api api_;
   std::vector<std::thread> threads_;
-  std::mutex door_mutex_;  // of who tells the door while it is closed
+  std::mutex door_mutex_;  // held while the door is notified
   std::unique_ptr<Door> door_;
 };
 

@@ -141,7 +141,7 @@ TEST(Server, HasRoomForSoManyBytesOfBodies) {
     const auto answer = client->post("/v2/models/digits/infer", {std::string(bytes, ' '), {}});
     return answer.ok() ? answer->status : 0;
   };
-  for (int i = 0; i < 3; ++i) {  // room that was taken is given back
+  for (int i = 0; i < 3; ++i) {  // the budget is given back
     EXPECT_EQ(status(900'000), 400u);
     EXPECT_NE(status(2'000'000), 400u);  // 503, unless the client still writes when it is closed
   }

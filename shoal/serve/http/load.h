@@ -1,4 +1,4 @@
-// Load: clients that ask a server for inferences, one request after another each.
+// Load: clients that each send a server one inference request after another.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ struct LoadOptions {
   std::string url;
   std::string model;
   std::string key = {};  // that requests show; empty: none
-  // Certificates (PEM) that the server's has to lead to; empty: those of the system.
+  // Certificates (PEM) that the server's must lead to; empty: the system's.
   std::string trusted = {};
   size_t clients = 1;
   std::chrono::duration<double> time{5};
@@ -31,8 +31,8 @@ struct LoadResult {
   double seconds = 0;
 };
 
-// Sends binary requests with random elements of the shapes that the server's metadata says, with 1
-// for other open dimensions. Fails if the server cannot be asked for its metadata.
+// Sends binary requests with random elements of the shapes in the server's metadata, with 1 for
+// other open dimensions. Fails if the metadata cannot be read.
 Result<LoadResult> run_load(const LoadOptions& options);
 
 }  // namespace shoal::serve

@@ -21,9 +21,8 @@ struct RemoteServerOptions {
   size_t most = 8;                // requests at a time
 };
 
-// The server at a URL, with a key in a file that requests show, and certificates (PEM) in a file
-// that its own have to lead to; an empty name: none, or those of the system. Fails as these files
-// do.
+// The server at a URL, with a file with the key of requests, and a file with certificates (PEM)
+// that its own must lead to; an empty name: none, or the system's. Fails as these files do.
 Result<RemoteServerOptions> remote_server(const std::string& url, const std::string& key_file,
                                           const std::string& trust_file,
                                           std::chrono::milliseconds timeout);
@@ -31,20 +30,19 @@ Result<RemoteServerOptions> remote_server(const std::string& url, const std::str
 class RemoteServer final : public Remote {
  public:
   explicit RemoteServer(RemoteServerOptions options);
-  // Waits for requests that are under way, which their timeout ends.
+  // Waits for requests in progress, which their timeout ends.
   ~RemoteServer() override = default;
 
   bool is_up(Time now) override;
   void infer(const std::string& model, InferRequest request,
              std::function<void(Result<InferResponse>)> done) override;
 
-  // Asks now whether it is there.
+  // Pings it now.
   void ask();
 
  private:
   Result<InferResponse> exchange(const std::string& model, const InferRequest& request);
-  // Loads it there if it is known, or can be made, and is not loaded. True: it is worth another
-  // try.
+  // Loads it there if it is known, or can be made, and is not loaded. True: retry the request.
   static bool load(HttpClient& client, const std::string& model);
   void note(bool reached);
 

@@ -1,4 +1,4 @@
-// HTTP requests and replies as the rest of the server sees them.
+// HTTP requests and replies for the rest of the server.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace shoal::serve {
 
-// What is known of a request before its body is read. Fields that it does not have are empty.
+// The head of a request, before its body is read. Absent fields are empty.
 struct HttpHead {
   std::string method;
   std::string target;
@@ -41,21 +41,21 @@ struct Reply {
   unsigned status = 200;
   std::string type = "application/json";
   std::string body;
-  std::vector<Tensor> tensors;  // whose elements follow the body, which is JSON then
+  std::vector<Tensor> tensors;  // their elements follow the body, which is JSON then
   std::string headers;          // others, each with its line break
 };
 
-// What a head decides.
+// The decision about a head.
 struct Verdict {
   std::optional<Reply> refusal;  // nothing: the body is read, and the request answered
-  uint64_t client = 0;           // whose turn it takes
+  uint64_t client = 0;           // for taking turns
 };
 
 using ReplyTo = std::function<void(Reply)>;
 
-// The HTTP status of a failure. As Triton maps them, and 429 and 504 where there is too much to do.
+// The HTTP status of a failure: Triton's mapping, with 429 and 504 for overload.
 unsigned http_status_of(Code code);
-// 429 if there is a time after which to try again, unless the server cannot answer anybody.
+// 429 if there is a time after which to try again, unless the server is down for all clients.
 Reply failure_reply(const Status& status, std::optional<Duration> retry_after = std::nullopt);
 Reply failure_reply(unsigned http_status, std::string_view why);
 

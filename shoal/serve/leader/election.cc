@@ -7,9 +7,9 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Holds a record until it is taken as another's would be. Where there was none, there may have been
-// one, whose leader knows nothing of its end. Nor would it be safe to swap nothing for a leader's
-// record: nothing has no revision, and may have been something since.
+// A placeholder record, treated like another server's: if there was no record, there may have been
+// one, whose leader does not know of its end. Nor would it be safe to swap an absent record for a
+// leader's: it has no revision, and may have existed since.
 constexpr const char* kNobody = "nobody";
 
 nanoseconds leading_time(nanoseconds ttl) { return ttl * 9 / 10; }
@@ -50,7 +50,7 @@ void Election::answered(const std::optional<StoreAnswer>& answer, Moment now) {
     wake_ = asked_ + renewal_period(options_.ttl);
     return;
   }
-  if (seen_->holder == options_.id) {  // by a swap of which nothing was heard
+  if (seen_->holder == options_.id) {  // by a swap whose answer was lost
     wake_ = now;
     return;
   }

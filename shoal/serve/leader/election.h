@@ -1,18 +1,17 @@
-// Election: which of several servers answers, decided by one record in a store that all of them
-// reach.
+// Election: which of several servers answers, decided by one record in a shared store.
 //
 // The record names its holder, and the store counts its changes. A server that swaps it for its
 // own, on condition that it has not changed since it was read, leads. It swaps it again in time.
-// The others read it every now and then; one that has seen the same record for a time T swaps it:
+// The others read it regularly; one that has seen the same record for a time T swaps it:
 //
 //   the holder leads until   asked + 0.9 T,   asked: when it sent the last swap that was done
 //   another may swap from    seen + T,        seen: when it was told of that record
 //
 // The record changed between `asked` and `seen`. So no two lead at once as long as no clock runs
-// more than a ninth faster than another; what clocks show does not matter. A leader that cannot
-// reach the store stops by its own clock. After a leader's death another one leads within T, the
-// time between two reads and a few round trips. This is the algorithm of Kubernetes (client-go,
-// leaderelection), which waits for a change of the record as well, and trusts nobody's clock.
+// more than a ninth faster than another; absolute times do not matter. A leader that cannot reach
+// the store stops by its own clock. After a leader's death another one leads within T, the time
+// between two reads and a few round trips. This is the algorithm of Kubernetes (client-go,
+// leaderelection), which waits for a change of the record as well, and trusts no clock.
 //
 // Leases of etcd would need no writes. But they are whole seconds, at least two unless etcd was
 // told to elect faster, and end up to half a second late.
@@ -58,10 +57,9 @@ class Election {
  public:
   explicit Election(ElectionOptions options) : options_(std::move(options)) {}
 
-  // What to ask the store for; nothing before wake(). REQUIRES: the last request was answered.
+  // The next request to the store; nullopt before wake(). REQUIRES: the last request was answered.
   std::optional<StoreRequest> next(Moment now);
-  // Nothing: the store did not answer in time. It may have done what it was asked for, or do it
-  // later.
+  // nullopt: the store did not answer in time. It may have executed the request, or do so later.
   void answered(const std::optional<StoreAnswer>& answer, Moment now);
   // When to call next() again.
   Moment wake() const { return wake_; }

@@ -59,7 +59,7 @@ class World {
     }
   }
 
-  // Nothing: nobody leads.
+  // nullopt: none leads.
   std::optional<size_t> leader() const {
     for (size_t i = 0; i < servers_.size(); ++i) {
       if (leads(servers_[i])) return i;
@@ -148,7 +148,7 @@ class World {
        [this, &server, life = server.life] { step(server, life); });
   }
 
-  // Most messages are fast, some slow, and a few arrive when nobody waits for them any more.
+  // Most messages are fast, some slow, and a few arrive too late.
   nanoseconds delay() {
     if (loss_ == 0) return between(nanoseconds(1), kUsualDelay);
     const double kind = share();
@@ -218,7 +218,7 @@ class World {
         loss_ = 0;
         break;
       default:
-        record_ = {};  // somebody deletes it
+        record_ = {};  // the record is deleted
     }
   }
 

@@ -17,7 +17,7 @@ namespace shoal::serve {
 struct EtcdOptions {
   std::vector<std::string> urls;  // of the members of one etcd cluster
   std::string name;               // of the servers among which one leads
-  // With whom to speak TLS: see net::make_client_context(). Needed for https.
+  // The TLS context: see net::make_client_context(). Needed for https.
   std::shared_ptr<SSL_CTX> tls;
   std::chrono::milliseconds timeout{375};  // for an answer
 };
@@ -25,8 +25,8 @@ struct EtcdOptions {
 // "http://127.0.0.1:2379/name", or several: "http://a:2379,http://b:2379/name".
 Result<EtcdOptions> parse_etcd(std::string_view text);
 
-// The same; over https, the certificates (PEM) in this file have to vouch for etcd, or without one
-// those of the system.
+// Likewise; over https, etcd's certificate must lead to those in this file (PEM), or without one to
+// the system's.
 Result<EtcdOptions> open_etcd(const std::string& text, const std::string& trust_file);
 
 // A call of the gateway.
@@ -34,7 +34,7 @@ struct EtcdCall {
   std::string path, json;
 };
 EtcdCall print_etcd_call(const std::string& name, const StoreRequest& request);
-// By the text of its answer. kCorrupt if it is none.
+// Parses the answer. kCorrupt if it is malformed.
 Result<StoreAnswer> parse_etcd_answer(const StoreRequest& request, std::string_view json);
 
 // Not thread-safe.
@@ -43,8 +43,7 @@ class EtcdStore {
   // REQUIRES: options.urls is not empty.
   explicit EtcdStore(EtcdOptions options) : options_(std::move(options)) {}
 
-  // Takes as long as options.timeout to connect and to be answered, at most. Where a member fails,
-  // the next request goes to the next one.
+  // Takes at most options.timeout. If a member fails, the next request goes to the next one.
   Result<StoreAnswer> ask(const StoreRequest& request);
 
  private:

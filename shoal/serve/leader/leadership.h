@@ -1,4 +1,4 @@
-// Leadership: this server's part in an election, by a thread that asks etcd.
+// Leadership: this server's part in an election, on a thread that asks etcd.
 //
 //   Leadership leadership({.store = *parse_etcd("http://127.0.0.1:2379/digits")});
 //   options.leads = [&] { return leadership.leads(); };
@@ -36,9 +36,9 @@ class Leadership {
 
   // Becomes a candidate, under a name for people. REQUIRES: called once at most.
   void stand(const std::string& name);
-  // Another may lead at once. The leader answers no more.
+  // Another may lead at once. This server answers no more.
   void resign();
-  // Whether this server may answer now: asked before every answer. Thread-safe.
+  // Whether this server may answer now: called before every answer. Thread-safe.
   bool leads() const { return BootClock::now().time_since_epoch().count() < leads_until_ns_; }
 
  private:

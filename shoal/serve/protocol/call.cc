@@ -1,5 +1,4 @@
-// Paths as Triton has them, cut at slashes. Names of models are compared with
-// those that are served and go nowhere else.
+// Triton's paths, cut at slashes. Names of models are only compared with the served ones.
 #include "shoal/serve/protocol/call.h"
 
 #include <algorithm>
@@ -56,7 +55,7 @@ Parts parts_of(std::string_view path) {
   return parts;
 }
 
-// The name that stands for NAME, which is empty where the route has none. Nothing: another path.
+// The name in place of NAME, empty if the route has none. nullopt: another path.
 std::optional<std::string_view> match(const Route& route, const Parts& parts) {
   std::string_view rest = route.path, name;
   for (const std::string_view part : parts) {

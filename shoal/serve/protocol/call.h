@@ -1,4 +1,4 @@
-// Call: what a request to the server asks for, by its path.
+// Call: the meaning of a request's path.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ enum class CallKind {
   kUnload,
 };
 
-// A path, and who may ask for it how. Paths of one kind differ in nothing else.
+// A path, and its access rules. Paths of one kind differ in nothing else.
 struct Route {
   std::string_view path;  // NAME stands for a model's, a file's or a plan's
   CallKind kind = CallKind::kPage;
@@ -44,11 +44,11 @@ struct Call {
   std::string file = {};     // of the page; empty: the page itself
 };
 
-// By the target of an HTTP request. Nothing if there is no such path.
+// By the target of an HTTP request. nullopt if there is no such path.
 std::optional<Call> parse_call(std::string_view target);
 const Route& route_of(CallKind kind);
 
-// The value of a parameter of the query: "5" of "top" in "a=b&top=5". Nothing if it is not there.
+// The value of a parameter of the query: "5" of "top" in "a=b&top=5". nullopt if absent.
 std::optional<std::string_view> query_value(std::string_view query, std::string_view name);
 
 }  // namespace shoal::serve

@@ -9,7 +9,7 @@
 namespace shoal::serve {
 
 std::string_view datatype_of(DType dtype);
-// Nothing for another name, and for BYTES, of which no tensor is made.
+// Returns nullopt for an unknown name, and for BYTES, which Shoal has no tensors of.
 std::optional<DType> find_datatype(std::string_view name);
 
 }  // namespace shoal::serve

@@ -1,5 +1,5 @@
-// DeviceList: what a server computes on: devices of its machine or workers of a cluster, the links
-// to them, and the plans by which they share a network. GET /v2/devices and GET /v2/plans/ID.
+// DeviceList: the devices of a server: those of its machine or workers of a cluster, the links to
+// them, and the plans by which they share a network. GET /v2/devices and GET /v2/plans/ID.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace shoal::serve {
 
-// Texts may be anybody's. A number that is not known is 0, or nothing.
+// Texts are untrusted. An unknown number is 0, or nullopt.
 struct DeviceEntry {
   std::string name;
   std::string role;                 // "coordinator", "worker", "computes", "idle"
@@ -30,10 +30,10 @@ struct LinkEntry {
 
 struct PlanEntry {
   uint64_t id = 0;                                  // another plan has another one
-  std::string model;                                // what it takes: names and types of inputs
+  std::string model;                                // names and types of inputs
   std::string split;                                // how it is shared
   double ms = 0;                                    // of a request, as it was predicted
-  std::shared_ptr<const std::string> picture = {};  // markup: who does what when
+  std::shared_ptr<const std::string> picture = {};  // markup: each worker's tasks over time
 };
 
 struct DeviceList {
@@ -44,7 +44,7 @@ struct DeviceList {
 
 // As JSON, without pictures.
 std::string print(const DeviceList& list);
-// The picture of a plan as JSON; nothing where there is no such plan.
+// The picture of a plan as JSON; nullopt if there is no such plan.
 std::optional<std::string> print_plan(const DeviceList& list, const std::string& id);
 
 }  // namespace shoal::serve

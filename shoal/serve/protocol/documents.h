@@ -28,13 +28,13 @@ struct ModelMetadata {
   std::vector<TensorMetadata> outputs;
 };
 
-// With the extension "catalog" where there is one: GET /v2/catalog.
+// With the extension "catalog" if there is one: GET /v2/catalog.
 std::string print_server_metadata(std::string_view version, bool has_catalog);
 std::string print(const ModelMetadata& metadata);
-// kCorrupt if the text is no such document. Members that are not known are ignored.
+// kCorrupt if the text is no such document. Unknown members are ignored.
 Result<ModelMetadata> parse_model_metadata(std::string_view json);
 
-// Triton's configuration of a model, as much of it as has a meaning here.
+// Triton's configuration of a model, as far as it has a meaning here.
 std::string print_config(const ModelMetadata& metadata, int64_t max_batch);
 
 struct IndexEntry {
@@ -62,7 +62,7 @@ struct BatchTotals {
   Total input, infer, output;
 };
 
-// How many requests took how long, so that quantiles of any interval follow from two of them.
+// A histogram of latencies, so that quantiles of any interval follow from two of them.
 struct LatencyHistogram {
   // Seconds, the upper bounds of buckets; the last bucket has none.
   static constexpr std::array kBounds = {

@@ -92,7 +92,7 @@ TEST(Metrics, HaveShoalsNamesAndTritons) {
             std::string::npos);
 }
 
-// A bucket has what is at most its bound and above the one before; the text adds them up.
+// A bucket counts values up to its bound and above the previous one; the text sums them up.
 TEST(Metrics, HaveAHistogramOfLatencies) {
   constexpr auto& bounds = LatencyHistogram::kBounds;
   EXPECT_TRUE(std::ranges::is_sorted(bounds));

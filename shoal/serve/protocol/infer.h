@@ -1,8 +1,7 @@
-// Inference requests and answers of the Open Inference Protocol over HTTP: JSON, and with the
-// binary tensor extension JSON that the elements of tensors follow, in order and without gaps
-// (github.com/kserve/open-inference-protocol, the REST specification; Triton's
-// description of the binary data extension). Values and pure functions; whatever is parsed may be
-// hostile.
+// Inference requests and answers of the Open Inference Protocol over HTTP: JSON or, with the binary
+// tensor extension, JSON followed by the elements of tensors, in order and without gaps
+// (github.com/kserve/open-inference-protocol, the REST specification; Triton's description of the
+// binary data extension). Values and pure functions; parsed messages may be hostile.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +23,7 @@ namespace shoal::serve {
 struct Body {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
-  // Bytes of JSON before those of tensors (Inference-Header-Content-Length). Nothing: it is all
-  // JSON.
+  // Bytes of JSON before those of tensors (Inference-Header-Content-Length). nullopt: all is JSON.
   std::optional<size_t> json_bytes;
 };
 
@@ -58,14 +56,14 @@ struct InferResponse {
   std::map<std::string, std::string> parameters = {};
 };
 
-// Tensors view the body where its alignment allows, and are copied otherwise. Fails with kCorrupt
-// or kInvalidArgument, and with kUnsupported for tensors of BYTES. Members that are not known are
-// ignored. Where `json_bytes` is 0, see parse_raw_request().
+// Tensors view the body if its alignment allows, and are copied otherwise. Fails with kCorrupt or
+// kInvalidArgument, and with kUnsupported for tensors of BYTES. Unknown members are ignored. If
+// `json_bytes` is 0, see parse_raw_request().
 Result<InferRequest> parse_infer_request(const Body& body);
 Result<InferResponse> parse_infer_response(const Body& body);
 
-// A body that is the elements of one input and nothing else. At most one of the input's dimensions
-// is open (below 0), and follows from the size.
+// A body with only the elements of one input. At most one of the input's dimensions is open (below
+// 0), and follows from the size.
 Result<InferRequest> parse_raw_request(const Body& body, const std::string& name, DType dtype,
                                        std::span<const int64_t> dims);
 
@@ -76,8 +74,7 @@ struct Message {
 };
 
 Message print(const InferRequest& request);
-// Numbers that JSON has no text for (NaN, infinity) become null. FP16 and BF16, which JSON cannot
-// hold, are binary always.
+// Numbers that JSON cannot represent (NaN, infinity) become null. FP16 and BF16 are always binary.
 Message print(const InferResponse& response);
 
 }  // namespace shoal::serve

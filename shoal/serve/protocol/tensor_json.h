@@ -14,8 +14,8 @@ namespace shoal::serve {
 // The elements that follow the JSON, taken tensor by tensor.
 class BinaryPart {
  public:
-  // The bytes of `body` after its JSON; none if it is all JSON. REQUIRES: json_bytes, if given, is
-  // at most the body's size.
+  // The bytes of `body` after its JSON; none if all is JSON. REQUIRES: json_bytes, if given, is at
+  // most the body's size.
   explicit BinaryPart(const Body& body);
 
   // A tensor of the next `size` bytes. kInvalidArgument if that is not its type's size, if fewer
@@ -33,7 +33,7 @@ Result<NamedTensor> parse_tensor(JsonText& json, BinaryPart& binary);
 // Appends a tensor to `message`: its object to the JSON, and its elements there or after it.
 void print_tensor(const NamedTensor& tensor, Message& message);
 
-// A type of which a tensor can be made.
+// The type of a valid tensor, or an error.
 Result<TensorType> make_type(DType dtype, std::span<const int64_t> dims);
 
 }  // namespace shoal::serve

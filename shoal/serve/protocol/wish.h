@@ -1,5 +1,5 @@
-// Wish: what a request asks of its answer besides the deadline, where a model can answer in several
-// ways. Parameters of a request, by these names.
+// Wish: a request's demands on its answer besides the deadline, for models that can answer in
+// several ways. Parameters of a request, by these names.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Wish {
   bool is_empty() const { return !latency_ms && !accuracy && !confidence && !exit; }
 };
 
-// kInvalidArgument for a number that makes no sense.
+// kInvalidArgument for a number out of range.
 inline Status check(const Wish& wish) {
   const auto is_share = [](const std::optional<double>& x) { return !x || (*x >= 0 && *x <= 1); };
   if (wish.latency_ms && !(*wish.latency_ms > 0)) return invalid("latency_ms is above 0");

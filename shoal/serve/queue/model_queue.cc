@@ -158,7 +158,7 @@ Time ModelQueue::wake(bool may_run) const {
 }
 
 // Sizes are few: models run batches of powers of two, and odd requests alone. A client may still
-// send any size, so that the table is bounded: what is in it stands for the others.
+// send any size, so the table is bounded: its entries stand for the others.
 void RunTimes::learn(int64_t items, Duration took) {
   constexpr int kMemory = 8;  // batches until an old average has lost two thirds of its weight
   constexpr size_t kMostSizes = 64;

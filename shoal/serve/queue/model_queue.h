@@ -2,15 +2,15 @@
 // decisions come out; it has no threads, clock or sockets.
 //
 // Order: by priority, then clients in turn (base/threads/fair_queue.h), then age. A batch is the
-// requests whose turn comes first, up to the first that is of another kind, does not fit, or would
-// make one of them late. So nobody waits for requests behind it.
+// next requests in this order, up to the first that has another kind, does not fit, or would make
+// one of them late. So no request waits for requests behind it.
 //
 // A batch begins when the model may run and the batch is full, or one of its requests has waited
 // for max_delay, or has to begin now to be in time. With max_delay 0, batches form while others
 // run.
 //
 // Admission: a request is refused at once, with the time after which to try again, if too many
-// wait, or if by what batches took lately it would be late or wait for longer than max_wait. Where
+// wait, or if by the times of recent batches it would be late or wait for longer than max_wait. If
 // the queue is full, a request of a lower priority gives way, or one of a client that has two more
 // waiting.
 //
@@ -35,10 +35,10 @@ class RunTimes {
  public:
   using Duration = std::chrono::steady_clock::duration;
 
-  // A batch of so many items took so long. REQUIRES: items > 0
+  // A batch of `items` items took this long. REQUIRES: items > 0
   void learn(int64_t items, Duration took);
 
-  // The time to expect for a batch of so many items: what the next larger known size takes, or in
+  // The expected time of a batch of `items` items: that of the next larger known size, or in
   // proportion to the largest known. Zero before the first learn(). REQUIRES: items > 0
   Duration of(int64_t items) const;
 
@@ -88,31 +88,31 @@ class ModelQueue {
  public:
   explicit ModelQueue(const QueueOptions& options) : options_(options) {}
 
-  // What admit() would say. Nothing changes.
+  // The result that admit() would have. Changes nothing.
   Admission check(const QueuedRequest& request, Time now) const;
   Admission admit(const QueuedRequest& request, Time now);
-  // Takes a waiting request out. Returns whether it was here.
+  // Removes a waiting request. Returns whether it was here.
   bool cancel(uint64_t id);
-  // From now on, requests are refused with kUnavailable. Those that wait are run.
+  // From now on, requests are refused with kUnavailable. Waiting ones are run.
   void drain() { draining_ = true; }
 
-  // Who is late, and what to run. `may_run`: there is a slot.
+  // The late requests, and the batch to run. `may_run`: there is a slot.
   Decision next(Time now, bool may_run);
   // A batch has run. REQUIRES: items > 0
   void learn(int64_t items, Duration took) { times_.learn(items, took); }
 
-  // When next() decides something without another event; kNever if it does not.
+  // When next() has a decision without another event; kNever if it has none.
   Time wake(bool may_run) const;
 
   size_t waiting() const { return requests_.size(); }
-  // What a batch should take; 0: it is not known. REQUIRES: items > 0
+  // The expected time of a batch; 0: unknown. REQUIRES: items > 0
   Duration expected(int64_t items) const { return times_.of(items); }
 
  private:
   Duration until_begin(size_t ahead) const;
   size_t ahead_of(const QueuedRequest& request) const;
   std::optional<uint64_t> to_give_way_to(const QueuedRequest& request) const;
-  const QueuedRequest* first() const;  // whose turn it is; null if none waits
+  const QueuedRequest* first() const;  // the next in turn; null if none waits
   Time latest_begin() const;           // of the batch that would begin now
   bool is_hopeless(const QueuedRequest& request, Time now) const;
 

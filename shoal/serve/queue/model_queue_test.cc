@@ -222,8 +222,8 @@ TEST(ModelQueue, RefusesWhatWouldWaitTooLong) {
   EXPECT_FALSE(slow.admit({++id}, kStart).status.ok());
 }
 
-// Ten at a time from a hundred who come again as soon as they may: the share is kept over any
-// second, nobody waits for longer than the longest, and a burst costs nobody any time.
+// Ten at a time from a hundred clients that retry as soon as they may: the share is kept over any
+// second, no client waits for longer than the longest, and a burst costs none any time.
 TEST(Pace, KeepsToItsShare) {
   const PaceOptions options{.share = 0.1, .burst = milliseconds(20), .longest = milliseconds(500)};
   Pace pace(options);
@@ -250,7 +250,7 @@ TEST(ModelQueue, CancelsAndDrains) {
   EXPECT_FALSE(queue.cancel(2));
   queue.drain();
   EXPECT_EQ(queue.admit({.id = 4}, kStart).status.code(), Code::kUnavailable);
-  EXPECT_EQ(queue.next(kStart, true).batch, (Ids{1, 3}));  // nobody else will come: no delay
+  EXPECT_EQ(queue.next(kStart, true).batch, (Ids{1, 3}));  // no other client will come: no delay
   EXPECT_EQ(queue.waiting(), 0u);
 }
 

@@ -1,5 +1,5 @@
 // Scheduler: the queues of several models that share the slots of one device. Models take turns, so
-// that a busy one does not keep others waiting. Like its queues, it decides and does nothing.
+// that a busy one does not starve others. Like its queues, it only decides.
 #pragma once
 
 #include <cstdint>
@@ -31,23 +31,23 @@ class Scheduler {
   void remove(uint64_t model);
   bool is_idle(uint64_t model) const;  // nothing of it waits or runs
 
-  // kNotFound if there is no such model. check() says what admit() would, and changes nothing.
+  // kNotFound if there is no such model. check() returns what admit() would, and changes nothing.
   Admission check(uint64_t model, const QueuedRequest& request, Time now) const;
   Admission admit(uint64_t model, const QueuedRequest& request, Time now);
-  // Takes a waiting request out. Returns whether it was here.
+  // Removes a waiting request. Returns whether it was here.
   bool cancel(uint64_t model, uint64_t request);
   // To be called after each event until the batch is empty. A batch takes a slot.
   SchedulerDecision next(Time now);
   // The batch has run and frees its slot. `took` is learned unless it failed.
   void ended(uint64_t model, int64_t items, std::optional<Duration> took);
-  // A batch of the model is known to take so long. REQUIRES: items > 0
+  // A batch of the model is known to take this long. REQUIRES: items > 0
   void learn(uint64_t model, int64_t items, Duration took);
-  // When next() decides something without another event; kNever if it does not.
+  // When next() has a decision without another event; kNever if it has none.
   Time wake() const;
 
   size_t waiting(uint64_t model) const;
-  // What a request of one item should take if it came now and could run at once. Nothing if it
-  // could not, or if that is not known.
+  // The expected time of a request of one item that could run at once now. nullopt if it could not,
+  // or if that is unknown.
   std::optional<Duration> expected(uint64_t model) const;
 
  private:

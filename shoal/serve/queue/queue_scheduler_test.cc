@@ -28,8 +28,8 @@ struct Running {
   Time began;
 };
 
-// Requests come, are cancelled, and batches end, in any order. What the scheduler says is checked
-// against what it was told.
+// Requests come, are cancelled, and batches end, in any order. The scheduler's decisions are
+// checked against its inputs.
 class History {
  public:
   explicit History(unsigned seed) : rng_(seed), slots_(static_cast<size_t>(draw(rng_, 1, 3))) {

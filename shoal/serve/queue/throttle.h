@@ -1,7 +1,7 @@
-// Pace: spreads work that nobody gains from, so that all of it takes a share of the time at most.
+// Pace: limits unproductive work, such as refusals, to a share of the time.
 //
-// The generic cell rate algorithm (ITU-T I.371): work that costs c moves the time from which on
-// more may be done by c / share, beginning `burst` before now at the earliest.
+// The generic cell rate algorithm (ITU-T I.371): work of cost c postpones the time from which more
+// may be done by c / share, beginning at most `burst` before now.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace shoal::serve {
 struct PaceOptions {
   double share = 1.0 / 16;
   Duration burst = std::chrono::milliseconds(20);     // that may be done ahead of its time
-  Duration longest = std::chrono::milliseconds(500);  // that anybody is made to wait
+  Duration longest = std::chrono::milliseconds(500);  // bounds each wait
 };
 
 // Thread-safe.
@@ -22,7 +22,7 @@ class Pace {
  public:
   explicit Pace(const PaceOptions& options) : options_(options) {}
 
-  // Work has been done. Returns the time from which on its client may send more.
+  // Work has been done. Returns the time from which its client may send more.
   Time done(Time now, Duration cost) {
     const std::scoped_lock lock(mutex_);
     const auto takes =

@@ -2,9 +2,9 @@
 //
 //   rate(t) = mean * (1 - 0.8 cos(2 pi t / day))
 //
-// drawn by thinning: candidates at the highest rate, of which a part rate(t) / highest is kept.
-// Times between two losses of a worker, and until it joins again, are exponential. Half of the
-// losses break the connection at once; the other half are silent, until heartbeats stay out.
+// drawn by thinning: candidates come at the highest rate and are kept with probability rate(t) /
+// highest. Times between two losses of a worker, and until it joins again, are exponential. Half of
+// the losses break the connection at once; the other half are silent, until heartbeats are missed.
 #include "shoal/cluster/chaos/day/day.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class Day {
   double up_seconds() const { return 24 * 3600 / options_.losses; }
   double away_seconds() const { return 60 * options_.away_minutes; }
 
-  // Teams, of which some members are away as they are at any time.
+  // Makes the teams. Some members are away, as at any time.
   Status gather() {
     const double away_part = away_seconds() / (away_seconds() + up_seconds());
     for (const std::vector<int>& members : plan::make_teams(groups_, options_.team_size)) {

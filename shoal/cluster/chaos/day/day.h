@@ -42,7 +42,7 @@ Facts facts_of(const DayReport& report, size_t workers, double seconds);
 std::vector<std::string> lines_of(const DayReport& report, double seconds);
 
 // `at` is called now and then with the part of the day that has passed. kInvalidArgument for
-// options that make no day; kExhausted if a team has not the memory for the model.
+// invalid options; kExhausted if a team lacks the memory for the model.
 Result<DayReport> simulate_day(const Graph& graph, const plan::ClusterProfile& cluster,
                                const DayOptions& options,
                                const std::function<void(double part)>& at = nullptr);

@@ -126,8 +126,7 @@ void SimTeam::come_back(int place) {
   clock_.after(kLookAgain, [this, place] { reach(place); });
 }
 
-// While a loss is not noticed, the coordinator believes that it has the worker: notice() looks
-// again.
+// Until a loss is noticed, the coordinator counts on the worker: notice() looks again.
 void SimTeam::reach(int place) {
   Member& member = members_[static_cast<size_t>(place)];
   if (!member.up || member.linked) return;
@@ -255,7 +254,7 @@ void SimTeam::begin(const cluster::Attempt& attempt) {
   const Time end =
       std::max(clock_.now() + in_time(plan->seconds), busy_until_ + in_time(plan->period_seconds));
   busy_until_ = end;
-  // Inputs for a worker that is gone, though nobody knows it yet, are lost.
+  // Inputs for a worker that is gone, but not yet noticed, are lost.
   const auto is_up = [&](int place) { return members_[static_cast<size_t>(place)].up; };
   if (!std::ranges::all_of(plan->uses, is_up)) return;
   under_way_[attempt.id] = plan;

@@ -1,6 +1,6 @@
 // SimTeam: a team of workers and its coordinator in virtual time. Requests and FailoverPolicy
-// decide, as in a real one; a request takes as long as plan::simulate() says, and this class stands
-// in for workers, threads and sockets.
+// decide, as in production. A request takes as long as plan::simulate() says; workers, threads and
+// sockets are simulated.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct TeamPlan {
   plan::ScheduledPlan scheduled;  // its workers are places
   cluster::Workers uses;
   double seconds = 0;          // of one answer
-  double period_seconds = 0;   // between two, while many requests are on their way
+  double period_seconds = 0;   // between two, while many requests are in progress
   std::vector<double> giving;  // by place: seconds until it has its weights
   std::vector<std::pair<plan::Piece, Tensor>> answer;  // what comes to the coordinator
 };
@@ -37,7 +37,7 @@ class TeamPlans {
   TeamPlans(const Graph& graph, const plan::ClusterProfile& cluster,
             const std::vector<plan::Choices::Group>& groups);
 
-  // The plan that make_plans() finds for these places of a team, as if similar workers were equal.
+  // The plan that make_plans() finds for these members of a team; similar workers count as equal.
   Result<TeamPlanPtr> find(const std::vector<int>& team, const cluster::Workers& places);
 
   uint64_t searches() const { return found_.size(); }
@@ -70,8 +70,7 @@ class SimTeam {
     uint64_t deployed = 0, restored = 0;  // plans
   };
 
-  // The members that are not in `away` are there from the beginning. The clock and the plans
-  // outlive it.
+  // Members not in `away` are present from the beginning. The clock and the plans outlive it.
   SimTeam(Clock& clock, TeamPlans& plans, std::vector<int> members, const cluster::Workers& away,
           Ended ended);
   SimTeam(const SimTeam&) = delete;
@@ -79,18 +78,18 @@ class SimTeam {
 
   void submit(std::span<const Tensor> inputs, Time timeout, uint64_t client);
   void expire();
-  // Members by place. A loss is noticed after a while; who returns is found when the coordinator
-  // looks again.
+  // Members by place. A loss is noticed after a while; a worker that returns is found when the
+  // coordinator looks again.
   void lose(int place, Time noticed_after);
   void come_back(int place);
 
-  // How long a request would take now, by the present plan; infinite where there is none.
+  // How long a request would take now, by the present plan; infinity if there is none.
   double expected_seconds() const;
   size_t open() const { return open_.size(); }
   const Counts& counts() const { return counts_; }
 
  private:
-  // A plan that its workers are being told of, or a worker that is given one again.
+  // A plan, or one worker's part of it, that is being deployed.
   struct Deploying {
     cluster::Workers set;
     uint64_t plan = 0;

@@ -1,5 +1,5 @@
-// ChaosCluster: a model on worker processes of this machine, to which faults can be done while it
-// answers.
+// ChaosCluster: a model on worker processes of this machine, into which faults can be injected
+// while it answers.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class EquivalenceCheck {
     std::vector<Tensor> inputs, expected;
   };
 
-  // Lets `device` compute the answers to a few random inputs: several, so that the answer to
-  // another request is not taken for right.
+  // Computes on `device` the answers to a few random inputs: several, so that the answer to another
+  // request is not accepted as correct.
   static Result<EquivalenceCheck> make(const Graph& graph, Device& device, uint64_t seed);
 
   std::span<const Request> requests() const { return requests_; }
@@ -49,7 +49,7 @@ struct ChaosClusterOptions {
   // Plans for sets of workers, as FailoverOptions::plan.
   std::function<Result<plan::Prediction>(const cluster::Workers&)> plan = nullptr;
   uint64_t seed = 1;  // of requests
-  // If it has workers, these are emulated: `workers` are their names, and they read cluster.toml.
+  // If it has workers, these are emulated: `workers` holds their names, and they read cluster.toml.
   plan::ClusterProfile emulated = {};
   std::filesystem::path cluster_file = {};
   double dilation = 1;
@@ -57,12 +57,12 @@ struct ChaosClusterOptions {
   uint64_t verify = 0;  // as FailoverOptions::verify
 };
 
-// Not thread-safe, except that requests may be sent while faults are done on another thread: by
+// Not thread-safe, except that requests may be sent while faults are injected on another thread: by
 // ask() on one thread, by ask_as() on any number.
 class ChaosCluster {
  public:
-  // Starts the workers, deploys the model, and has `device` compute the right answers.
-  // REQUIRES: the device and the calling thread outlive the cluster (base/processes/process.h).
+  // Starts the workers, deploys the model, and computes the correct answers on `device`. REQUIRES:
+  // the device and the calling thread outlive the cluster (base/processes/process.h).
   static Result<std::unique_ptr<ChaosCluster>> open(const Graph& graph, Device& device,
                                                     const ChaosClusterOptions& options);
 
@@ -82,14 +82,14 @@ class ChaosCluster {
   emulate::SharedNetworkFaults& network() { return *faults_; }
   emulate::Breakpoint& breakpoint() { return *breakpoint_; }
 
-  // Seconds that pass for every second of the emulated world.
+  // Real seconds per second of the emulated world.
   double dilation() const { return emulation_.dilation; }
   const std::vector<std::string>& names() const { return names_; }  // of workers
   std::vector<bool> present() const;                                // by worker
   cluster::Tally tally() const { return coordinator_->tally(); }
   cluster::Checks::Tally checks() const { return coordinator_->checks(); }
   std::vector<std::string> left_out() const;  // names of workers
-  // Waits until all workers are there and all plans are deployed that should be; for a while only.
+  // Waits, for a limited time, until all workers are present and all plans deployed.
   void settle();
 
  private:

@@ -59,11 +59,10 @@ void FaultRunner::prepare(const FaultEvent& event) {
   }
 }
 
-// Waits for the point, or for the event's share of `request`, calls `began`, does the fault, and
-// returns when the workers have all that they had before. False: no worker got to the point, and
-// the fault was done all the same. Times are those of the emulated world.
-// REQUIRES: always called on the same thread, which outlives the cluster: it restarts workers
-// (base/processes/process.h).
+// Waits for the point, or for the event's share of `request`, calls `began`, injects the fault, and
+// returns when the workers have recovered. False: no worker reached the point, and the fault was
+// injected all the same. Times are emulated. REQUIRES: always called on the same thread, which
+// outlives the cluster: it restarts workers (base/processes/process.h).
 Result<bool> FaultRunner::run(const FaultEvent& event, std::chrono::duration<double> request,
                               const std::function<void()>& began) {
   constexpr milliseconds kNoticed{50};  // a broken connection is seen by then
@@ -206,7 +205,7 @@ class ChaosRun {
       if (plan_) await_return();
     }
     ask(report_.after);
-    cluster_.settle();  // the last disputes are judged
+    cluster_.settle();  // the last disputes are evaluated
     const cluster::Tally after = cluster_.tally();
     report_.at_points = at_points_;
     report_.replayed = after.replayed - before.replayed;

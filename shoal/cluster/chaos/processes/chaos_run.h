@@ -37,12 +37,12 @@ struct ChaosReport {
   uint64_t wrong_after = 0;                // of `wrong`: after that
   uint64_t checked = 0, disputed = 0;      // requests that were compared
 
-  // `finds_liars`: one worker lies and requests are checked, so that it must be found; before that,
-  // wrong answers are what it is there for.
+  // `finds_liars`: one worker lies and requests are checked, so that it must be found. Wrong
+  // answers before that are expected.
   Verdict verdict(bool finds_liars) const;
 };
 
-// How far a run is.
+// The progress of a run.
 struct ChaosProgress {
   const ChaosReport& report;
   double seconds = 0;   // since it began
@@ -53,15 +53,15 @@ struct ChaosProgress {
   std::vector<bool> present;  // by worker
 };
 
-// Sends as many requests without faults as meet them, in turns, so that this machine is the same
+// Sends equally many requests without faults, in turns, so that the machine is in the same state
 // for both. Requests that fail are counted. `watch` is called after every request, on this thread.
 // REQUIRES: this thread outlives the cluster
 ChaosReport run_chaos(const ChaosRunOptions& options, ChaosCluster& cluster,
                       const std::function<void(const ChaosProgress&)>& watch);
 
-// Overloads the cluster (overload.h). Of the options `faults`, `where` and `seed` count: in
-// overload a fault begins every second, in these proportions, or when the one before it is over.
-// Their kinds are counted in `kinds`. REQUIRES: as run_chaos()
+// Overloads the cluster (overload.h). Uses the options `faults`, `where` and `seed`: in overload a
+// fault begins every second, in these proportions, or when the previous one has ended. `kinds`
+// counts them by kind. REQUIRES: as run_chaos()
 OverloadReport overload_cluster(const OverloadOptions& overload, const ChaosRunOptions& options,
                                 ChaosCluster& cluster, std::map<std::string, uint64_t>& kinds);
 

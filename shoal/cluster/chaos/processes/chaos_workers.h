@@ -12,18 +12,18 @@
 
 namespace shoal::chaos {
 
-// So many processes, "worker-0" on, in the time of this machine.
+// Adds `count` processes, "worker-0" and so on, in real time.
 ChaosClusterOptions with_processes(ChaosClusterOptions options, size_t workers, const Graph& graph,
                                    const plan::PlanOptions& plan);
 
-// The devices of a cluster that is in options.cluster_file, too. Where options.dilation is 0, it is
-// chosen for this machine. `predicted_ms` becomes the time of a request when a plan for all of them
-// is made. REQUIRES: it outlives the options' plan.
+// Adds the devices of a cluster that is also in options.cluster_file. If options.dilation is 0, it
+// is chosen for this machine. `predicted_ms` becomes the time of a request when a plan for all of
+// them is made. REQUIRES: it outlives the options' plan.
 ChaosClusterOptions with_devices(ChaosClusterOptions options, const plan::ClusterProfile& cluster,
                                  const Graph& graph, const plan::PlanOptions& plan,
                                  std::atomic<double>& predicted_ms);
 
-// Which of both, and what plans are for.
+// Processes or devices, and the requirements of their plans.
 struct ChaosWorkers {
   size_t processes = 5;
   plan::ClusterProfile devices = {};   // in their place, if it has workers
@@ -31,13 +31,13 @@ struct ChaosWorkers {
   std::function<void()> on_plan = {};  // called before each plan is made, on any thread
 
   size_t count() const { return devices.workers.empty() ? processes : devices.workers.size(); }
-  // Steps until a cluster of them is open: it starts, and makes a plan for all of them and one for
-  // each set with one fewer.
+  // Steps until a cluster of them is open: its start, a plan for all of them, and one for each set
+  // with one fewer.
   size_t steps_to_open() const { return count() + 2; }
 };
 
-// Either of these. `predicted_ms` stays as it is for processes. kInvalidArgument where there are
-// not enough workers to survive so many losses, and for checks of what is not redundant.
+// Adds processes or devices. `predicted_ms` is left alone for processes. kInvalidArgument if there
+// are not enough workers to survive the losses, and for checks of plans without redundancy.
 Result<ChaosClusterOptions> with_workers(ChaosClusterOptions options, const ChaosWorkers& workers,
                                          const Graph& graph, std::atomic<double>& predicted_ms);
 

@@ -1,5 +1,5 @@
-// EqualPlans: plans for workers that are all alike. There is one for every number of them, and a
-// worker that stays keeps its place in it when another goes, so that it needs nothing new.
+// EqualPlans: plans for equal workers, one for each number of them. A worker that stays keeps its
+// place when another leaves, so that it needs no new weights.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace shoal::cluster {
 
-// A profile of `count` equally fast workers, as processes of one machine are.
+// A profile of `count` equally fast workers, such as processes of one machine.
 plan::ClusterProfile equal_workers(size_t count);
 
 // Not thread-safe: a FailoverDeployment asks for one plan at a time.

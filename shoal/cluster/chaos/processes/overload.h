@@ -1,15 +1,13 @@
-// Overload: clients that send many times as many requests as the workers can answer, and what
-// becomes of them.
+// Overload: clients send many times as many requests as the workers can answer.
 //
-// The clients share this machine with the workers, so their cost must not be taken for the
-// cluster's. They therefore run in all phases, at the same rate; in the calm ones they leave out
-// what would be too much, and in overload they send it:
+// The clients share this machine with the workers, and their cost must not count as the cluster's.
+// They therefore run in all phases, at the same rate; in the calm phases they skip requests:
 //
 //   calm      one request at a time
 //   capacity  as many at a time as keep the workers busy
 //   overload  all
 //
-// The phases take turns, so that this machine is the same for all.
+// The phases take turns, so that the machine is in the same state for all.
 #pragma once
 
 #include <chrono>
@@ -63,8 +61,8 @@ struct OverloadReply {
 using OverloadAsk =
     std::function<OverloadReply(uint64_t client, std::chrono::milliseconds timeout)>;
 
-// `set_faults`, if it is given, is called with true before every phase of overload, and with false
-// after it: for faults meanwhile. The capacity is then measured with faults, too. REQUIRES: times >
+// `set_faults`, if given, is called with true before every phase of overload and with false after
+// it, to inject faults meanwhile. The capacity is then measured with faults, too. REQUIRES: times >
 // 0, clients > 0, timeout_factor > 0
 OverloadReport run_overload(const OverloadOptions& options, const OverloadAsk& ask,
                             const std::function<void(bool)>& set_faults = nullptr);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Takes a millisecond for each; refuses what comes while `room` are there.
+// Takes a millisecond for each request; refuses more than `room` at a time.
 class Server {
  public:
   explicit Server(int room) : room_(room) {}

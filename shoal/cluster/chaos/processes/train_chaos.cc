@@ -1,5 +1,4 @@
-// This thread starts, kills and restarts processes (base/processes/process.h); another one is the
-// hub.
+// This thread starts, kills and restarts processes (base/processes/process.h); another is the hub.
 #include "shoal/cluster/chaos/processes/train_chaos.h"
 
 #include <signal.h>
@@ -46,7 +45,7 @@ class Steps {
     const std::lock_guard lock(mutex_);
     return done_;
   }
-  // Whether there are so many in time.
+  // Whether this many steps are done in time.
   bool wait_for(int64_t steps, std::chrono::duration<double> longest) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, longest, [&] { return is_over_ || done_ >= steps; });
@@ -153,7 +152,7 @@ class TrainChaos {
         "no step was done for " + std::to_string(static_cast<int>(options_.hang_seconds)) + " s");
   }
 
-  // With as many steps, and nobody killed.
+  // Trains as many steps without kills.
   Status compare(const TrainingRun& disturbed) {
     coordinator_->revive_lost();
     Steps steps;

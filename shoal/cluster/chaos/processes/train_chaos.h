@@ -1,5 +1,5 @@
-// TrainChaos: worker processes of this machine learn a network together, while they are killed with
-// SIGKILL at seeded moments and started again.
+// TrainChaos: worker processes of this machine train a network together, while they are killed with
+// SIGKILL at seeded moments and restarted.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,9 @@ struct TrainChaosReport {
   int64_t differing = 0;           // times that a replica had other weights than the hub
   double lost_norm = 0;            // of what killed workers carried along, the greatest
   double loss = 0, calm_loss = 0;  // of the last step
-  bool is_equal = false;           // the weights are those of as many steps without kills
+  bool is_equal = false;           // the weights equal those of the same steps without kills
 
-  // Of the steps' work, what was computed again.
+  // The part of the steps' work that was computed again.
   double steps_lost() const;
   // `exact`: the codec loses nothing, so that kills must not change what was learned.
   Verdict verdict(bool exact) const;
@@ -49,14 +49,14 @@ Facts facts_of(const TrainChaosReport& report);
 
 inline constexpr int64_t kMicroBatch = 4;  // samples of a micro-batch
 
-// How a network for so many samples learns while workers are killed.
+// The training setup of a network.
 cluster::TrainingSetup chaos_setup(Graph network, learn::CodecKind codec, uint64_t seed);
 
-// Examples for any classifier: noise, with a bright band in the place that the class tells.
+// Examples for any classifier: noise, with a bright band whose position depends on the class.
 Result<learn::WorkerSession::Source> synthetic_examples(const cluster::TrainingSetup& setup);
 
-// Learns until so many kills have happened, and then the same steps without any. `device` is that
-// of the hub. Fails where no cluster can be opened. REQUIRES: as ChaosCluster
+// Trains until enough kills have happened, and then the same steps without any. `device` is the
+// hub's. Fails if no cluster can be opened. REQUIRES: as ChaosCluster
 Result<TrainChaosReport> run_train_chaos(const TrainChaosOptions& options, Device& device,
                                          const cluster::TrainingSetup& setup,
                                          const learn::WorkerSession::Source& source);

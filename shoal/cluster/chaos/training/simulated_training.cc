@@ -1,5 +1,5 @@
-// A process that dies takes its end of all channels with it: what is on its way is lost, which the
-// number of its life tells.
+// A process that dies closes its end of all channels: messages in flight are lost, which the number
+// of its life tells.
 #include "shoal/cluster/chaos/training/simulated_training.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ void SimulatedTraining::start_hub(Time delay) {
     const auto is_away = [](const Worker& worker) { return worker.session == nullptr; };
     if (options_.repeats && std::ranges::any_of(workers_, is_away)) return start_hub(kMostDelay);
     learn::HubOptions how = options_.hub;
-    // By what it measures it would plan other shares than the checkpoint has.
+    // Its measurements would give other shares than the checkpoint has.
     if (disk_) {
       for (auto& [worker, planned] : how.planned) planned = random_.between(500, 5000);
     }
@@ -312,7 +312,7 @@ Status SimulatedTraining::check_end() const {
     const Worker& worker = workers_[i];
     if (!worker.session || !worker.is_member) continue;
     if (!worker.session->is_over()) return broken("a worker does not know that the run is over");
-    // A damage that the hub was not told of before the end is nobody's loss.
+    // Damage that was not reported to the hub before the end loses nothing.
     if (worker.damage > 0 && worker.found != worker.damage) continue;
     if (learn::hash_of_learned(worker.session->replica().trainer()) != hash_) {
       return broken("worker " + std::to_string(i) + " has learned other weights");

@@ -1,7 +1,6 @@
 // SimulatedTraining: a training run in virtual time. The hub and its workers are the sessions of a
-// real run (learn/run) and exchange the bytes that would travel; channels, processes and the disk
-// are simulated. Messages of a channel arrive in order, after random delays. What happens follows
-// from the seed alone.
+// real run (learn/run) and exchange the same bytes; channels, processes and the disk are simulated.
+// Messages of a channel arrive in order, after random delays. The seed determines everything.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +37,9 @@ struct SimulatedTrainingOptions {
   int64_t save_every = 1;  // steps between checkpoints
   bool repeats = false;    // from the last one on where a worker is lost, as cluster::TrainingRun
   TrainingFaults faults = {};
-  // What each worker takes for a micro-batch; empty: another time for each micro-batch.
+  // The time each worker takes for a micro-batch; empty: a random one for each micro-batch.
   std::vector<Time> computing = {};
-  // In each step another worker takes so many times as long. None in the first, which tells how
-  // fast they are.
+  // In each step another worker is slower by this factor. None in the first, which measures speeds.
   double straggler = 1;
   uint64_t seed = 1;
 };
@@ -64,16 +62,16 @@ class SimulatedTraining {
                     const SimulatedTrainingOptions& options);
   ~SimulatedTraining();
 
-  // Until the run is over and everything on its way has arrived. Fails as the sessions do, and with
-  // kInternal where the run does not end, does not do its steps, drops a worker, or a worker's
-  // weights are not the hub's in the end.
+  // Runs until the training is over and everything sent has arrived. Fails as the sessions do, and
+  // with kInternal if the run does not end, does not do its steps, drops a worker, or a worker's
+  // weights differ from the hub's at the end.
   Status run();
 
   const TrainingFigures& figures() const { return figures_; }
   const std::vector<double>& losses() const { return losses_; }  // of the last hub
   uint64_t hash() const { return hash_; }                        // of what was learned
   const std::vector<Time>& merges() const { return merges_; }    // when steps were merged
-  // What was learned, and the network with it. REQUIRES: run() is OK.
+  // The learned weights, and the network with them. REQUIRES: run() is OK.
   std::map<std::string, Tensor> learned() const;
   Graph network() const;
   Time now() const { return clock_.now(); }
@@ -88,10 +86,10 @@ class SimulatedTraining {
     Time computing{0};   // what that takes, where it is no straggler
     Time began{0};       // when it began
     double seconds = 0;  // that it computed for its assignment
-    Time since{0};       // when `left` was so much
+    Time since{0};       // when `left` was measured
     int64_t ticket = 0;  // of the event that ends it
     int damage = 0;      // its number, since the worker was last sent the state; 0: none
-    int found = 0;       // the last damage of which the hub was told
+    int found = 0;       // the last damage that was reported to the hub
     Time last_in{0}, last_out{0};
   };
 

@@ -55,9 +55,8 @@ bool is_comparable(const SimulatedTrainingOptions& options) {
   return is_exact || options.hub.fixed_shares;
 }
 
-// What a fault may cost, in micro-batches that are computed again. A straggler computes what is
-// carried along, so that nothing can be said with slack; nor where a lost worker costs the steps
-// since a checkpoint.
+// The limit of micro-batches that a fault may make compute again. With slack there is none, since a
+// straggler computes what is carried over; nor if a lost worker costs the steps since a checkpoint.
 std::string excess_of(const SimulatedTrainingOptions& options, const TrainingFigures& figures) {
   if (options.hub.slack > 0 || options.repeats) return {};
   const bool all_answer = options.hub.fixed_shares &&

@@ -47,7 +47,7 @@ class TrainingHistories {
   explicit TrainingHistories(Device& device);
 
   TrainingHistory live_through(uint64_t seed);
-  // The histories of `count` seeds, from `seed` on. `at` is told how many are done.
+  // Runs the histories of `count` seeds, from `seed` on. Calls `at` with the number of those done.
   TrainingCampaign live_through(uint64_t seed, uint64_t count,
                                 const std::function<void(uint64_t done)>& at = nullptr);
 

@@ -11,11 +11,11 @@ namespace shoal::cluster {
 // Not thread-safe: Requests guards it.
 class Answer {
  public:
-  // Outputs that are inputs of the graph, or constants, are there at once.
+  // Outputs that are inputs of the graph, or constants, are complete at once.
   Answer(const Graph& graph, std::span<const Tensor> inputs);
 
-  // Elements that are there already stay as they are: where several workers send a piece, the first
-  // that comes counts. REQUIRES: `elements` has the shape of the piece.
+  // Elements that are already there stay: if several workers send a piece, the first one counts.
+  // REQUIRES: `elements` has the shape of the piece.
   void put(const plan::Piece& piece, const Tensor& elements);
 
   bool complete() const;

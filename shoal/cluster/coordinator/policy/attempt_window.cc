@@ -7,9 +7,9 @@
 namespace shoal::cluster {
 
 // A worker computes one task at a time, so as many attempts can be computed at once as there are
-// workers for each task of a segment: one where segments are split over all workers, as many as
-// there are stages in a pipeline. Twice as many, so that a task waits where one ends, and two for
-// what is on its way from and to the coordinator.
+// workers for each task of a segment: one if segments are split over all workers, the number of
+// stages in a pipeline. Twice as many, so that a task waits when one ends, and two for what is in
+// flight from and to the coordinator.
 size_t window_of(const plan::Plan& plan) {
   constexpr size_t kMost = 48;
   size_t tasks = 0;

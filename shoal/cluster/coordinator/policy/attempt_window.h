@@ -1,5 +1,5 @@
-// AttemptWindow: how many attempts of a plan may be on their way at once, and how long those that
-// wait for it will have to.
+// AttemptWindow: how many attempts of a plan may be in progress at once, and how long others have
+// to wait.
 //
 // More attempts than keep the workers busy give no more answers: they only take memory on workers
 // and make each other wait. The limit therefore follows from the plan.
@@ -32,8 +32,7 @@ class AttemptWindow {
   // An attempt took this long, or was given up after it.
   void learn(Duration took);
 
-  // How long it will take until so many attempts, beside those that are on their way, can begin,
-  // and until they end. A guess before the first learn().
+  // The time until `attempts` more can begin, and until they end. A guess before the first learn().
   Duration until_begin(size_t attempts) const;
   Duration until_end(size_t attempts) const { return until_begin(attempts) + usual_; }
 

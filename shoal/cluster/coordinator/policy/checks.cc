@@ -11,7 +11,7 @@ namespace {
 constexpr std::chrono::seconds kTimeout{2};
 // Each holds inputs and pieces. A worker that reports nothing must not make them many.
 constexpr size_t kMostOpen = 8;
-constexpr size_t kMostDisputed = 16;  // that wait for a judge
+constexpr size_t kMostDisputed = 16;  // waiting for evaluation
 
 }  // namespace
 
@@ -103,7 +103,7 @@ bool Checks::report(int worker, uint64_t attempt, const std::vector<Dispute>& di
   return close(it);
 }
 
-// True if there is something to be judged.
+// True if there is a dispute to evaluate.
 bool Checks::close(std::map<uint64_t, Open>::iterator open) {
   DisputedRequest request = std::move(open->second.request);
   open_.erase(open);
@@ -126,8 +126,7 @@ void Checks::lose(int worker) {
   }
 }
 
-// What was reported by then is judged: a worker that never reports must not keep others from being
-// found out.
+// Evaluates the reports so far: a worker that never reports must not protect others.
 std::vector<Attempt> Checks::expire(Time now) {
   std::vector<Attempt> expired;
   for (auto it = open_.begin(); it != open_.end();) {

@@ -1,6 +1,6 @@
 // Checks: the requests of a coordinator that are checked for lies, from the answer to the last
-// report. It draws which requests these are, and collects what workers report about them. It has no
-// threads, no clock and no network: RequestRunner carries its decisions out.
+// report. Draws which requests these are, and collects the workers' reports. No threads, no clock
+// and no network: RequestRunner carries its decisions out.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace shoal::cluster {
 
-// A dispute and who reported it: a worker, or plan::kCoordinator.
+// A dispute and its reporter: a worker, or plan::kCoordinator.
 struct ReportedDispute {
   int reporter = 0;
   Dispute dispute;
@@ -29,8 +29,7 @@ struct DisputedRequest {
   std::vector<ReportedDispute> disputes;
 };
 
-// The pieces that a machine of a plan has when all have come: those that other workers send to it
-// and those that it makes itself.
+// The pieces that a machine of a plan has in the end: those sent to it and those that it makes.
 size_t pieces_of(const plan::ScheduledPlan& scheduled, int machine);
 
 // Not thread-safe.
@@ -45,34 +44,34 @@ class Checks {
     uint64_t disputed = 0;  // of either
   };
 
-  // Checks one request of every `interval`; 0: none. Which one of them is drawn when they have been
-  // answered, so that no worker knows it before.
+  // Checks one request of every `interval`; 0: none. It is drawn after they have been answered, so
+  // that no worker knows it before.
   void set_interval(uint64_t interval);
   bool is_on() const { return interval_ > 0; }
 
-  // An attempt begins, which may be checked once it is over. Until then, and while it is checked,
-  // pieces of its answer are kept.
+  // An attempt begins that may be checked once it is over. Pieces of its answer are kept until
+  // then, and while it is checked.
   void watch(const Attempt& attempt);
   // A piece of an answer came, before or after the answer was complete. True if a disputed request
   // is ready to be taken.
   bool arrive(uint64_t attempt, const std::string& worker, const plan::Piece& piece,
               const Tensor& elements);
-  // The type of a piece of a watched attempt; nothing if it is not watched, or if this worker does
-  // not send such a piece.
+  // The type of a piece of a watched attempt; nullopt if the attempt is not watched, or if this
+  // worker does not send such a piece.
   std::optional<TensorType> expect(int worker, uint64_t attempt, const plan::Piece& piece) const;
 
-  // A request was answered. True if it is to be checked: its workers go on, and are sent a Check.
-  // The inputs are copied then.
+  // A request was answered. Returns true, and copies the inputs, if it is to be checked: its
+  // workers continue, and are sent a Check.
   bool begin(const Attempt& attempt, std::span<const Tensor> inputs, Time now);
   // An attempt is over and not checked.
   void drop(uint64_t attempt);
 
   // Takes a worker's report. True if a disputed request is ready to be taken.
   bool report(int worker, uint64_t attempt, const std::vector<Dispute>& disputes);
-  // A worker is lost: what it was part of cannot be checked to the end.
+  // A worker is lost: checks that need it cannot be completed.
   void lose(int worker);
-  // Ends the checks that wait for too long, with what was reported, and returns them: their workers
-  // are to forget them.
+  // Ends the checks that have waited too long, with the reports so far, and returns them. The
+  // caller tells their workers to forget them.
   std::vector<Attempt> expire(Time now);
 
   std::vector<DisputedRequest> take_disputed();

@@ -12,8 +12,7 @@ void Dealer::set_workers(const std::map<int, size_t>& requests) {
   }
 }
 
-// Shares say how the seconds of workers are to each other; those that were measured say how long a
-// second is.
+// Shares give the ratios of the workers' seconds; measured ones give their unit.
 int Dealer::begin(int usual, Time now) {
   double measured = 0, expected = 0;
   for (const auto& [number, worker] : workers_) {

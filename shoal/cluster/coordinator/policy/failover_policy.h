@@ -13,8 +13,8 @@ namespace shoal::cluster {
 
 using Workers = std::set<int>;
 
-// The sets of workers to have plans for while these are there. The first is the set itself; with
-// `standby` there follows, for each worker, the set without it.
+// The sets of workers to have plans for while these are present. The first is the set itself; with
+// `standby`, the sets without one of its workers follow.
 std::vector<Workers> sets_to_plan_for(const Workers& present, bool standby);
 
 // Not thread-safe.
@@ -25,8 +25,8 @@ class FailoverPolicy {
 
   explicit FailoverPolicy(bool standby) : standby_(standby) {}
 
-  // The set to make and deploy a plan for next; nothing if all are there that can be. Without
-  // `ahead`, only for the workers that are there, and not for the next loss.
+  // The set to make and deploy a plan for next; nullopt if there is none left. Without `ahead`,
+  // only for the present workers, and not for the next loss.
   std::optional<Workers> next(const Workers& present, const IsWhole& is_whole,
                               bool ahead = true) const;
   // Plans that some of their workers have lost, although all of these are there.
@@ -34,15 +34,15 @@ class FailoverPolicy {
   void drop(uint64_t plan);
   // A plan was deployed that was made for `set` and uses these workers of it.
   void add(Workers set, uint64_t plan, Workers uses);
-  // All plans were made from what is not true any more. They serve until others take their place.
+  // All plans are out of date. They serve until others replace them.
   void outdate();
   void refuse(const Workers& set) { refused_.insert(set); }  // it has no plan
   void forgive() { refused_.clear(); }                       // try all sets again
 
   // The best first: those for the most workers, and behind them those that are out of date.
   std::vector<uint64_t> order() const;
-  // Removes plans that are damaged, or that others have replaced, and returns them. No request
-  // should begin by them any more.
+  // Removes plans that are damaged, or that others have replaced, and returns them. No new request
+  // may use them.
   std::vector<uint64_t> retire(const Workers& present, const IsWhole& is_whole);
 
  private:

@@ -1,12 +1,11 @@
 // The rules of evidence:
 //
-//   - A claim is wrong if it differs from what is computed here by more than rounding explains, in
-//     units of the largest element of the value and of what its node reads.
-//   - Only wrong claims about the earliest segment accuse their senders. What is wrong later may
-//     follow from them, also where both copies of a value do: their makers read the same lie. The
-//     first wrong value that is sent to anybody is in dispute, because the other copy of it was
-//     made from right ones.
-//   - A report accuses the sender, and rests on the word of the reporter: see Strikes.
+//   - A claim is wrong if it differs from the value computed here by more than rounding explains,
+//     in units of the largest element of the value and of what its node reads.
+//   - Only wrong claims about the earliest segment accuse their senders. Later errors may follow
+//     from them, even if both copies of a value are wrong: their makers read the same lie. The
+//     first wrong value that is sent is in dispute, because the other copy of it is right.
+//   - A report accuses the sender, on the word of the reporter: see Strikes.
 #include "shoal/cluster/coordinator/policy/judge.h"
 
 #include <algorithm>
@@ -53,7 +52,7 @@ double largest_of(const Tensor& tensor) {
   return largest;
 }
 
-// A dispute that fits the plan: who sent each claim, and the segment that makes the values.
+// A dispute that fits the plan: the sender of each claim, and the segment that makes the values.
 struct Fact {
   int reporter = 0;
   size_t segment = 0;

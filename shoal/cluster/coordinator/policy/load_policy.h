@@ -1,8 +1,8 @@
-// LoadPolicy: decides when the load of the workers' machines has changed for so long that plans
-// should follow it. It has no clock and no I/O.
+// LoadPolicy: decides when the load of the workers' machines has changed for long enough to make
+// plans again. No clock and no I/O.
 //
-// Short bursts change nothing, and a load that is near what plans were made for changes nothing
-// either, however long it lasts: making plans again costs more than they would gain.
+// Short bursts are ignored, and so is a load that is near the planned one, however long it lasts:
+// making plans again costs more than they would gain.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ class LoadPolicy {
   // The factor that a worker's machine is slowed down by now. Ignored for workers that no plans are
   // made for. REQUIRES: time does not go back.
   void see(int worker, double slowdown, Time now);
-  // A worker was lost: what was seen before says nothing about it when it is back.
+  // A worker was lost: its load is measured anew when it is back.
   void forget(int worker);
 
   // True if a change has lasted for some worker. From then on, plans are to be made for the average

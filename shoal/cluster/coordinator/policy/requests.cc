@@ -5,12 +5,12 @@
 //       v           '----------'
 //    refused     (kMostReplays times)
 //
-// Invariants: a request has at most one attempt on its way, and attempts_ holds exactly those; at
-// most kMostReplays replays, but for suspects; every request ends with exactly one RequestOutcome.
+// Invariants: a request has at most one attempt in progress, and attempts_ holds exactly those; at
+// most kMostReplays replays, except suspects; every request ends with exactly one RequestOutcome.
 // An attempt survives a loss if the plan answers without all workers that the attempt cannot rely
 // on (plan::survives_loss). Errors other than kUnavailable are not replayed: they would repeat. A
 // request that waits is in the queue of its service, and after every event none waits whose plan
-// has room: all events that may change that end with begin_waiting().
+// has a free place in its window: all events that may change that end with begin_waiting().
 #include "shoal/cluster/coordinator/policy/requests.h"
 
 #include <algorithm>
@@ -179,7 +179,7 @@ Requests::Offered* Requests::choose(const Request& request) {
 // way.
 std::optional<AttemptWindow::Duration> Requests::refusal(const Request& request) {
   static const FairQueue kNone;
-  constexpr int kCaution = 3;  // who waits should be answered although attempts become slower
+  constexpr int kCaution = 3;  // waiting requests should be answered even if attempts become slower
   const auto waiting = queues_.find(request.service);
   const FairQueue& queue = waiting == queues_.end() ? kNone : waiting->second;
   const Offered* by = choose(request);
@@ -211,7 +211,7 @@ size_t Requests::waiting(uint64_t service) const {
   return it == queues_.end() ? 0 : it->second.size();
 }
 
-// Begins all requests for which there is room now.
+// Begins all requests that fit the windows.
 void Requests::begin_waiting() {
   for (auto it = queues_.begin(); it != queues_.end();) {
     while (begin_first(it->first, it->second)) {
@@ -221,7 +221,7 @@ void Requests::begin_waiting() {
 }
 
 // Takes the first request out of the queue: it begins, or it ends because no plan will ever answer.
-// False if it has to wait, for room or for an offer.
+// False if it has to wait, for a place in a window or for an offer.
 bool Requests::begin_first(uint64_t service, FairQueue& queue) {
   const std::optional<uint64_t> first = queue.first();
   if (!first) return false;
@@ -327,7 +327,7 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
   // either, so there is no replay. A redundant plan may answer without it.
   if (answers(*offered.deployed, request.gone)) return;
   if (why.code() == Code::kExhausted) {
-    // It has room again when those that are on their way have ended.
+    // There is a free place when the attempts in progress have ended.
     const AttemptWindow::Duration retry_after = offered.window.until_begin(offered.window.limit());
     abandon(request);
     refuse(request, why, retry_after);
@@ -426,8 +426,7 @@ void Requests::expire(Time now) {
   set_time(std::max(now_, now));
   for (auto& [id, request] : requests_) {
     if (request.over || now < request.deadline) continue;
-    // A request that timed out while it waited for a plan fails with the reason of its first
-    // attempt.
+    // A request that timed out while waiting for a plan fails with the reason of its first attempt.
     const bool tried = request.attempt.deployed != nullptr;
     learn(request, 2);  // it would have taken longer; twice as long is a guess
     std::vector<int> workers = awaited(request);

@@ -3,14 +3,13 @@
 // It has no threads, clock or sockets: RequestRunner carries the steps out in real time, a
 // simulation in virtual time.
 //
-// An attempt is one try at a request, by one plan. It has a number of its own, so that a message of
-// another attempt, or one that comes twice, is dropped. A service is a set of deployed plans that
-// compute the same; a request is submitted to a service.
+// An attempt is one try at a request, by one plan. It has its own number, so that a message of
+// another attempt, or a duplicate, is dropped. A service is a set of deployed plans that compute
+// the same; a request is submitted to a service.
 //
-// Load: a plan has a window of attempts that may be on their way (attempt_window.h). Other requests
+// Load: a plan has a window of attempts that may be in progress (attempt_window.h). Other requests
 // of the service wait, clients in turn (fair_queue.h). A request is refused at once, with
-// kExhausted, if it could not be answered before its deadline, or if too many wait. So overload
-// costs those who are refused a moment, and nobody else anything.
+// kExhausted, if it could not be answered before its deadline, or if too many wait.
 #pragma once
 
 #include <chrono>
@@ -29,7 +28,7 @@
 
 namespace shoal::cluster {
 
-// A plan that its workers have.
+// A plan that is deployed on its workers.
 struct DeployedPlan {
   uint64_t id = 0;
   plan::ScheduledPlan scheduled;
@@ -68,12 +67,12 @@ class Requests {
   using Time = std::chrono::steady_clock::time_point;
 
   static constexpr size_t kMostWaiting = 128;  // requests of a service
-  // Replays of a request. Each is of another loss. On a busy machine workers that are only late are
-  // lost, too, so that one is not enough; and a request that ends its workers has to end itself.
+  // Replays of a request, each after another loss. On a busy machine workers that are only late are
+  // lost, too, so that one is not enough; a request that crashes its workers must end at some time.
   static constexpr int kMostReplays = 3;
 
-  // Sets the time of the events that follow. Where it is never called, how long attempts take is
-  // not known, and requests are refused for their number only.
+  // Sets the time of the events that follow. If it is never called, the duration of attempts is
+  // unknown, and requests are refused by their number only.
   void set_time(Time now) { now_ = now; }
 
   // Adds a plan that is about to be deployed. A worker that is lost from now on does not have it,
@@ -81,35 +80,35 @@ class Requests {
   void add(DeployedPlanPtr deployed);
   void remove(uint64_t deployed);  // attempts by it fail
 
-  // Sets the plans of a service, the best first; none: there is no such service any more. With
-  // `mended`, a request that no plan can answer waits for the next offer.
+  // Sets the plans of a service, the best first; none removes the service. With `mended`, a request
+  // that no plan can answer waits for the next offer.
   void offer(uint64_t service, std::vector<uint64_t> deployed_plans, bool mended = false);
   // Fails requests that wait for an offer, until the next offer.
   void give_up(uint64_t service, const Status& why);
-  bool in_use(uint64_t deployed) const;  // an attempt by it is on its way
+  bool in_use(uint64_t deployed) const;  // an attempt by it is in progress
   bool has_plan(uint64_t deployed) const { return deployed_plans_.contains(deployed); }
   bool is_whole(uint64_t deployed) const { return missing(deployed).empty(); }
   // The workers of a plan that still have it, and those that do not.
   std::vector<int> having(uint64_t deployed) const;
   std::vector<int> missing(uint64_t deployed) const;
 
-  // Begins a request, by the first plan of the service that has not lost a worker which any plan of
-  // the service has lost; or else by the first that has lost no worker; or else by the first that
-  // survives its losses. A request whose plan fails is replayed by another, kMostReplays times.
-  // Where the plan has no room, the request waits or is refused; clients have any numbers.
+  // Begins a request, by the first plan of the service that uses no lost worker of any of its
+  // plans; or else by the first that has lost no worker; or else by the first that survives its
+  // losses. A request whose plan fails is replayed by another, kMostReplays times. If the window of
+  // the plan is full, the request waits or is refused. Clients have arbitrary numbers.
   uint64_t submit(uint64_t service, std::span<const Tensor> inputs, Time deadline,
                   uint64_t client = 0);
   // The actions since the last call. After a step with `end`, the request is forgotten.
   RequestStep step(uint64_t request);
   bool has_step(uint64_t request) const;
 
-  // The type of a piece that has come. Nothing if the attempt is over; kCorrupt if this worker does
+  // The type of a piece that has come. nullopt if the attempt is over; kCorrupt if this worker does
   // not send such a piece in the plan.
   Result<std::optional<TensorType>> expect(int worker, uint64_t attempt, const plan::Piece& piece);
   void arrive(uint64_t attempt, const plan::Piece& piece, const Tensor& elements);
 
   // A worker reports that an attempt failed. If it could not reach another worker (`blamed`, or
-  // -1), the plan stops relying on that one. With kExhausted it has no room: no fault of its own.
+  // -1), the plan stops relying on that one. kExhausted means its queue is full: not a fault.
   void fail(int worker, uint64_t attempt, const Status& why, int blamed = -1);
   // `said_by` reports that it no longer receives from `worker`; the plan stops relying on `worker`.
   // Ignored if the plan already stopped relying on `said_by`: when a link breaks, both ends report
@@ -120,10 +119,10 @@ class Requests {
   // A worker has this plan again. Attempts that began without it go on without it.
   void restore(uint64_t deployed, int worker);
   void expire(Time now);
-  // Ends the request with kCancelled, unless it is over. Any number, also of no request.
+  // Ends the request with kCancelled, unless it is over. Unknown numbers are ignored.
   void cancel(uint64_t request);
 
-  bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // is it on its way?
+  bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // is it in progress?
   bool is_replay(uint64_t attempt) const;
   uint64_t request_of(uint64_t attempt) const { return attempts_.at(attempt); }
   Status usable(uint64_t service) const;   // OK, or why none of its plans can answer
@@ -177,7 +176,7 @@ class Requests {
   std::map<uint64_t, Offered> deployed_plans_;
   std::map<uint64_t, FairQueue> queues_;  // by service; none is empty between two events
   std::map<uint64_t, Request> requests_;
-  std::map<uint64_t, uint64_t> attempts_;  // the request of each that is on its way
+  std::map<uint64_t, uint64_t> attempts_;  // the request of each attempt in progress
   uint64_t next_request_ = 1, next_attempt_ = 1;
 };
 

@@ -12,7 +12,7 @@ void Strikes::add(const std::vector<Accusation>& accusations) {
   for (auto& [sender, reporters] : by_sender) accused_[sender].push_back(std::move(reporters));
 }
 
-// An accusation counts against the reporter only where nobody else has ever accused that sender:
+// An accusation counts against the reporter only if no other worker has ever accused that sender:
 // an honest worker may meet several liars in the course of time, but it is not the only one that
 // they lie to.
 std::set<int> Strikes::disbelieved() const {

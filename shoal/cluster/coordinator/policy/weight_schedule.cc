@@ -1,6 +1,7 @@
-// Each chunk is answered, in order, by how much of its weight the worker has. That is as much as
-// was sent, or more where another coordinator sends the same weight; less says that the weight was
-// dropped, and it begins anew from there. Answers to chunks from before a restart only free room.
+// Each chunk is answered, in order, with the bytes of its weight that the worker has. That is as
+// much as was sent, or more if another coordinator sends the same weight; less means that the
+// weight was dropped, and it begins anew from there. Answers to chunks from before a restart only
+// free window.
 #include "shoal/cluster/coordinator/policy/weight_schedule.h"
 
 #include <algorithm>

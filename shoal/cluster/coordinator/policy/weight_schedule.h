@@ -1,8 +1,7 @@
-// WeightSchedule: decides which chunk of which weight is sent next, and to whom.
+// WeightSchedule: decides which chunk of which weight is sent next, and to which worker.
 //
-// Workers take turns, chunk by chunk, at one pace for all of them. A chunk
-// counts once its worker has acknowledged it. A weight that turned out wrong, or was dropped, is
-// sent again from where the worker says.
+// Workers take turns, chunk by chunk, at one pace for all. A chunk counts once its worker has
+// acknowledged it. A weight that was corrupted, or dropped, is resent from where the worker says.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +20,12 @@
 
 namespace shoal::cluster {
 
-// How fast bulk data may leave, and how much of it may be on its way.
+// The rate at which bulk data may be sent, and how much of it may be in flight.
 //
-// As fast as the link carries it, and no faster: what waits in buffers on the way delays the
-// requests behind it. The rate is estimated from acknowledgements, as BBR (Cardwell et al., 2016)
-// does. A window would not do: on a radio, acknowledgements wait for what was sent at once.
-// Shared by all peers of a sender, who may be on one radio. It has no clock. Not thread-safe.
+// As fast as the link carries it, and no faster: data that waits in buffers delays the requests
+// behind it. The rate is estimated from acknowledgements, as BBR (Cardwell et al., 2016) does. A
+// window would not do: on a radio, acknowledgements wait for what was sent at once. Shared by all
+// peers of a sender, which may be on one radio. No clock. Not thread-safe.
 class BulkPacer {
  public:
   using Clock = std::chrono::steady_clock;
@@ -37,11 +36,11 @@ class BulkPacer {
   static constexpr size_t kLargestWindow = 4 * kLargestChunk;
 
   size_t chunk_bytes() const;   // about half a millisecond of the link
-  size_t window_bytes() const;  // that may be on their way
+  size_t window_bytes() const;  // that may be in flight
   size_t in_flight() const { return in_flight_; }
 
-  // Whether the time of an empty link to this peer is not known, or was measured long ago: links
-  // change. Then the next chunk to it should travel alone.
+  // Whether the round-trip time of an idle link to this peer is unknown or was measured long ago:
+  // links change. The next chunk to it should then travel alone.
   bool must_probe(int peer, Time now) const;
   bool may_send(Time now) const { return in_flight_ == 0 || (has_room() && now >= due_); }
   // When it may, if nothing is acknowledged before.
@@ -57,7 +56,7 @@ class BulkPacer {
   void acknowledged(int peer, size_t bytes, const Departure& chunk, Time now);
 
  private:
-  // What is known from chunks that travelled alone: nothing of it is the wait behind others.
+  // Known from chunks that travelled alone, without queueing behind others.
   struct Link {
     double shortest_seconds = 0, longest_seconds = 0;  // until an acknowledgement
     int probes = 0;
@@ -101,7 +100,7 @@ struct WeightProgress {
 using WeightsProgress = std::map<int, WeightProgress>;  // by worker
 WeightProgress sum_of(const WeightsProgress& progress);
 
-// It has no I/O, no threads and no clock: time is given in. Not thread-safe.
+// No I/O, no threads and no clock. Not thread-safe.
 class WeightSchedule {
  public:
   using Time = BulkPacer::Time;
@@ -112,16 +111,16 @@ class WeightSchedule {
     uint64_t have = 0;  // that the worker has, from the beginning. REQUIRES: at most `bytes`
   };
 
-  // A worker that acknowledges nothing for `timeout` while it should fails.
+  // A worker fails if it acknowledges nothing for `timeout` while chunks are due.
   explicit WeightSchedule(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
-  // Once for each worker.
+  // Called once for each worker.
   void add(int worker, const std::vector<Weight>& weights);
 
-  // The next chunk, which counts as sent at `now`. Nothing: not before next_time() or the next
-  // acknowledgement, or nothing is left.
+  // The next chunk, which counts as sent at `now`. nullopt: none before next_time() or the next
+  // acknowledgement, or none is left.
   std::optional<WeightChunk> next(Time now);
-  // The worker has so many bytes of a weight, from its beginning.
+  // The worker has the first `have` bytes of a weight.
   void acknowledge(int worker, const Hash& hash, uint64_t have, Time now);
 
   // The worker cannot go on.

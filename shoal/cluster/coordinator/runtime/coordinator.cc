@@ -25,7 +25,7 @@ RemotePlan::RemotePlan(PlanDeployer& deployer, RequestRunner& runner, DeployedPl
 
 namespace {
 
-// The errors of those that did not answer.
+// The errors of workers that did not answer.
 std::vector<Status> errors_of(std::span<const Result<GreetedWorker>> greeted) {
   std::vector<Status> errors;
   for (const auto& one : greeted) {
@@ -118,7 +118,7 @@ void Coordinator::ask_for_load() const {
   }
 }
 
-// Figures of a peer: only those that make sense are believed.
+// A peer's figures: implausible ones are ignored.
 void Coordinator::take_state(int worker, const message::State& state) {
   constexpr uint32_t kMostCores = 1 << 16;
   const double others = state.others_load();

@@ -23,10 +23,10 @@
 namespace shoal::cluster {
 
 // A plan that its workers have. Coordinator::deploy() makes it.
-// Thread-safe: any number of requests may be on their way by it at once.
+// Thread-safe: any number of requests may be in progress by it at once.
 class RemotePlan {
  public:
-  // Releases it on its workers. REQUIRES: no request is on its way, and the coordinator is there.
+  // Releases it on its workers. REQUIRES: no request is in progress, and the coordinator exists.
   ~RemotePlan() { deployer_.release(*deployed_); }
   RemotePlan(const RemotePlan&) = delete;
   RemotePlan& operator=(const RemotePlan&) = delete;
@@ -38,7 +38,7 @@ class RemotePlan {
   //   kDeadline     no answer came within `timeout`; the message names the workers it waited for
   //   kExhausted    refused at once: too many requests, see RequestOptions::retry_after
   //
-  // kCancelled soon after a stop is requested of `cancel`. `measured` stays as it was if the plan
+  // kCancelled soon after a stop is requested of `cancel`. `measured` is left alone if the plan
   // broke, or was released, between the answer and the last of the times. REQUIRES: inputs and
   // outputs are those of the graph; a measured plan was deployed as traced.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -56,8 +56,8 @@ class RemotePlan {
   uint64_t id() const { return deployed_->id; }
   const std::vector<int>& workers() const { return workers_; }  // that it uses, in order
   bool is_whole() const { return runner_.is_whole(id()); }      // all of them still have it
-  bool in_use() const { return runner_.in_use(id()); }          // by a request on its way
-  // Gives it again to the workers that were lost and are back; the others keep theirs.
+  bool in_use() const { return runner_.in_use(id()); }          // by a request in progress
+  // Deploys it again on workers that were lost and are back; the others keep theirs.
   Status restore() { return deployer_.restore(id(), *encoded_, traced_); }
 
  private:
@@ -82,13 +82,13 @@ struct CoordinatorOptions {
   // epoch, and refuse them, and others that claim the same one, with an error that names the one
   // they follow. Zero: it shares its workers.
   uint64_t epoch = 0;
-  // Called when a worker refuses for that reason, with the epoch that it follows. On any thread.
+  // Called when a worker refuses for that reason, with the epoch it follows. On any thread.
   std::function<void(uint64_t latest)> outranked = nullptr;
-  // Go on without workers that do not answer: these are lost from the beginning, and missing() says
-  // why. Otherwise one that does not answer is an error.
+  // Continue without workers that do not answer: these are lost from the beginning, and missing()
+  // says why. Otherwise one that does not answer is an error.
   bool partial = false;
   // For connecting to all workers together. Long enough for a radio that sleeps; a device without
-  // power should not hold up the others for longer.
+  // power should not delay the others for longer.
   std::chrono::milliseconds connect_timeout{2'000};
   // Called when a request is about to begin (worker: plan::kCoordinator), and when a part of an
   // answer has come from a worker. For fault injection.
@@ -100,37 +100,37 @@ struct CoordinatorOptions {
 class Coordinator {
  public:
   // Connects to all workers at the same time. Workers are numbered in this order. Fails with the
-  // first worker's error if one does not answer or, where `partial`, if none does. REQUIRES: the
+  // first worker's error if one does not answer or, if `partial`, if none does. REQUIRES: the
   // transport outlives the coordinator.
   static Result<std::unique_ptr<Coordinator>> connect(std::span<const ListedWorker> workers,
                                                       net::Transport& transport,
                                                       CoordinatorOptions options = {});
-  // REQUIRES: no RemotePlan of it is left.
+  // REQUIRES: all its RemotePlans are destroyed.
   ~Coordinator();
 
-  size_t worker_count() const { return links_.size(); }  // also of those that are lost
+  size_t worker_count() const { return links_.size(); }  // including lost workers
   std::vector<WorkerInfo> workers() const { return links_.infos(); }
   // The error of each worker that did not answer when the coordinator connected, with its name.
   const std::vector<Status>& missing() const { return missing_; }
   std::vector<int> lost() const { return links_.lost(); }  // by number
   Workers present() const;                                 // the others
-  // Connects to a worker that is lost, or to all of them. They have no plans then.
+  // Connects to a lost worker, or to all of them. They have no plans then.
   Status revive(int worker) { return links_.revive(worker); }
-  // Those of `except` are not looked for. Returns how many are back.
+  // Except those in `except`. Returns how many are back.
   size_t revive_lost(const Workers& except = {}) { return links_.revive_lost(except); }
-  // Asks all workers how busy their machines are. What they answer is in workers() soon after.
+  // Asks all workers for the load of their machines. The answers appear in workers() soon after.
   void ask_for_load() const;
-  // Registers `watcher` under the key `who`. It is invoked when a worker or a plan is lost. nullptr
+  // Registers `watcher` under the key `who`; it is invoked when a worker or a plan is lost. nullptr
   // unregisters it. REQUIRES: `watcher` does not call the coordinator.
   void watch(const void* who, std::function<void()> watcher) {
     runner_.watch(who, std::move(watcher));
   }
-  // From now on these workers are sent a small message every `interval` while a request is on its
-  // way, so that their radios do not fall asleep.
+  // From now on sends these workers a small message every `interval` while a request is in
+  // progress, so that their radios stay awake.
   void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
     runner_.keep_awake(std::move(workers), interval);
   }
-  // The same while it lives, without a request.
+  // Keeps radios awake while the result lives, without a request.
   std::shared_ptr<void> stay_awake() { return runner_.stay_awake(); }
   TaskChannel& tasks() { return tasks_; }
   // Disconnects a worker, which is lost from then on, for this reason.
@@ -143,7 +143,7 @@ class Coordinator {
   net::Traffic traffic() const { return links_.traffic(); }  // over all connections to workers
   Tally tally() const { return runner_.tally(); }
 
-  // Fails if the plan is not one for these workers.
+  // Fails if the plan does not fit these workers.
   Result<EncodedPlanPtr> encode(const plan::ScheduledPlan& scheduled) const {
     return deployer_.encode(scheduled);
   }
@@ -155,7 +155,7 @@ class Coordinator {
   Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan,
                                              bool traced = false);
 
-  // A number for several plans that compute the same, a service: see Requests.
+  // A number for a service, several plans that compute the same: see Requests.
   uint64_t make_service() { return deployer_.make_id(); }
   RequestRunner& requests() { return runner_; }
 

@@ -1,18 +1,18 @@
 // The control loop of failover. The keeper thread wakes up on a loss, on the second request and at
 // every retry interval, and brings the deployed plans to the state that FailoverPolicy asks for:
 //
-//   1. judge disputes about checked requests, and leave out workers that lie;
+//   1. evaluate disputes about checked requests, and leave out workers that lie;
 //   2. reconnect to lost workers;
 //   3. give plans back to workers that returned;
 //   4. deploy what is missing: first for the present workers, then for each further loss;
 //   5. retire plans that others have replaced, once no request uses them.
 //
-// A loss in the middle starts the loop again. Requests never wait for it unless no deployed plan
-// can answer; in that case Requests holds them until the next offer.
+// A loss in the middle starts the loop again. Requests wait for it only if no deployed plan can
+// answer; Requests then holds them until the next offer.
 //
-// Each turn of a round is a service of its own. It offers that turn first and a few others of the
-// round behind it, so that the loss of a worker that takes part in some turns only leaves the
-// others to all requests.
+// Each turn of a round is a separate service. It offers that turn first, followed by a few others
+// of the round, so that the loss of a worker that takes part in only some turns leaves the others
+// to all requests.
 #include "shoal/cluster/coordinator/runtime/failover_deployment.h"
 
 #include <algorithm>
@@ -211,7 +211,7 @@ void FailoverDeployment::judge_disputes() {
   run_at_low_priority([&] {
     for (const DisputedRequest& request : disputed) {
       const auto accusations = judge(request, names, *options_.judge);
-      // What cannot be computed here cannot be judged; the next dispute may be.
+      // Values that cannot be computed here cannot be evaluated; the next dispute may be.
       if (accusations.ok()) strikes_.add(*accusations);
     }
   });
@@ -346,7 +346,7 @@ void FailoverDeployment::offer() {
   const Turns& turns = best.turns;
   std::vector<uint64_t> services;
   {
-    // Before requests can go by them: who is answered finds that plans are others.
+    // Before requests can use them: a client that has its answer sees the new plans.
     const std::lock_guard lock(mutex_);
     services = services_;
     changes_ += std::exchange(offered_, order.front()) != order.front() ? 1 : 0;

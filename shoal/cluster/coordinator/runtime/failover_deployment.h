@@ -1,16 +1,15 @@
 // FailoverDeployment: a model on workers that come and go.
 //
-// Plans are deployed for the workers that are there and, ahead of time, for each set with one
-// worker fewer: after a loss, requests go on by other plans without planning. A worker that comes
-// back is given the plans that it had, while requests are on their way; one that was not there
-// before is planned for when it comes.
+// Plans are deployed for the present workers and, ahead of time, for each set with one worker
+// fewer: after a loss, requests use another plan without planning. A worker that comes back is
+// given the plans that it had, while requests continue; a new worker is planned for when it joins.
 //
-// For one answer soon, there is one plan for each set. For many answers a second there are several,
-// which requests use in turn: a round. Where each of them is one worker's, a request goes to the
-// worker that would be done with it first (dealer.h).
+// For low latency, there is one plan for each set. For throughput there are several, a round, which
+// requests use in turn. If each of them uses one worker, a request goes to the worker that would
+// finish it first (dealer.h).
 //
-// One thread of the deployment makes and deploys plans, at low priority. Which plans there should
-// be is decided by FailoverPolicy, which has no threads.
+// One thread of the deployment makes and deploys plans, at low priority. FailoverPolicy, which has
+// no threads, decides which plans to have.
 #pragma once
 
 #include <atomic>
@@ -39,7 +38,7 @@ namespace shoal::cluster {
 using Turns = std::vector<plan::ScheduledPlan>;
 
 struct FailoverOptions {
-  // Makes plans that use these workers only. Called once for every set: for the first in start(),
+  // Makes plans that use these workers only. Called once for each set: for the first in start(),
   // then on the deployment's thread, and again after replan().
   std::function<Result<Turns>(const Workers&)> plan;
   // Make plans ahead, from the second request on. Otherwise plans are made after a loss, while
@@ -47,22 +46,22 @@ struct FailoverOptions {
   bool standby = false;
   // How often to try to connect to workers that are lost. Zero: never.
   std::chrono::milliseconds retry_interval{0};
-  // Check one answered request of every `verify` for lies; 0: none. Takes plans that survive
-  // losses. `judge` computes what is in dispute, and outlives the deployment. A worker whose pieces
+  // Check one answered request of every `verify` for lies; 0: none. Needs plans that survive
+  // losses. `judge` recomputes disputed values, and outlives the deployment. A worker whose pieces
   // were wrong twice is left out: it counts as lost and is not looked for.
   uint64_t verify = 0;
   Device* judge = nullptr;
   // Called with the reason when a worker is left out, on the deployment's thread.
   std::function<void(const Status& why)> left_out = nullptr;
-  // How long a lost worker is expected back. Until then the plans that it had are kept for it, and
-  // none are made for still fewer workers.
+  // How long a lost worker is expected back. Until then its plans are kept for it, and none are
+  // made for still fewer workers.
   std::chrono::milliseconds grace{0};
   bool traced = false;  // requests can be measured
   // Called on the deployment's thread about once in a retry interval. True: as replan().
   std::function<bool()> is_outdated = nullptr;
 };
 
-// For one plan at a time: its only turn.
+// A plan as a round of one turn.
 std::function<Result<Turns>(const Workers&)> one_turn(
     std::function<Result<plan::Prediction>(const Workers&)> plan);
 
@@ -73,34 +72,33 @@ class FailoverDeployment {
   // outlives it.
   static Result<std::unique_ptr<FailoverDeployment>> start(Coordinator& coordinator,
                                                            FailoverOptions options);
-  ~FailoverDeployment();  // REQUIRES: no request is on its way
+  ~FailoverDeployment();  // REQUIRES: no request is in progress
 
-  // Any number of requests may be on their way at once. A request whose plan fails is replayed
-  // by another plan, Requests::kMostReplays times, before `timeout` ends. If that fails, too, it
-  // ends with kUnavailable or kDeadline, and is worth another try. kCancelled soon after a stop is
-  // requested of `cancel`. `measured` is the timeline of the last attempt; it stays as it was if
-  // plans changed before all times were there. REQUIRES: it is null, or options.traced.
+  // Any number of requests may be in progress at once. A request whose plan fails is replayed by
+  // another plan, at most Requests::kMostReplays times and before `timeout` ends. If that fails,
+  // too, it ends with kUnavailable or kDeadline, and may be retried. kCancelled soon after a stop
+  // is requested of `cancel`. `measured` is the timeline of the last attempt; it is left alone if
+  // plans changed before all times had come. REQUIRES: it is null, or options.traced.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout, const std::stop_token& cancel = {},
              plan::Timeline* measured = nullptr) {
     return run(inputs, outputs, {.timeout = timeout, .cancel = cancel, .measured = measured});
   }
-  // kExhausted, at once, where too many requests are on their way.
+  // kExhausted, at once, if too many requests are in progress.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RequestOptions& options);
-  // The same by a plan that this worker has alone, where there is one now; it goes by other plans
-  // if that fails.
+  // Likewise by a plan that only this worker uses, if there is one; uses other plans if that fails.
   Status run_on(int worker, std::span<const Tensor> inputs, std::span<Tensor> outputs,
                 const RequestOptions& options);
 
   const Turns& first() const { return first_; }  // those of start()
-  // Tries now to connect to lost workers, and waits until all plans are deployed that can be.
+  // Tries to connect to lost workers now, and waits until all possible plans are deployed.
   void settle();
-  // Has all plans made again, because what they were made from has changed. Requests go on by the
-  // old ones until the new ones are deployed, or if that fails. Returns at once.
+  // Has all plans made again, because their inputs have changed. Requests continue by the old plans
+  // until the new ones are deployed, or if that fails. Returns at once.
   void replan();
   size_t deployed() const;  // rounds
-  // The plans that requests use first now, and how often that were others than before.
+  // The plans that requests use first now, and how often they have changed.
   Turns current() const;
   size_t changes() const;
   Workers left_out() const;  // because they lied
@@ -120,7 +118,7 @@ class FailoverDeployment {
   };
 
   FailoverDeployment(Coordinator& coordinator, FailoverOptions options);
-  void keep();  // on a thread of its own
+  void keep();  // on its own thread
   void wake();
   Workers present() const;  // and not left out
   void look_around();
@@ -137,7 +135,7 @@ class FailoverDeployment {
   void offer();
   void give_up(const Status& why);
   void retire();
-  // The service of the next request, and the worker that was chosen for it, if one was.
+  // The service of the next request, and its worker, if one was chosen.
   struct Dealt {
     uint64_t service = 0;
     std::optional<int> worker = {};
@@ -163,7 +161,7 @@ class FailoverDeployment {
 
   mutable std::mutex mutex_;  // never held while the coordinator is called
   std::condition_variable changed_;
-  // One for each turn of the current round, and behind them those of a longer round before.
+  // One for each turn of the current round, followed by those of a longer earlier round.
   std::vector<uint64_t> services_;
   Turns current_;
   std::map<int, size_t> alone_;  // turns that one worker has, by worker

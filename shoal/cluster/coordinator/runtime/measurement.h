@@ -1,4 +1,4 @@
-// Measurement: the times of one request on all its machines, brought to the coordinator's clock.
+// Measurement: the times of one request on all its machines, on the coordinator's clock.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ class Measurement {
   // The request begins now.
   Measurement(plan::ScheduledPlan scheduled, int workers);
 
-  // Events on the coordinator itself. Transfers are named by their number in the schedule.
+  // Events on the coordinator itself. Transfers are identified by their number in the schedule.
   void sending(size_t transfer) { timeline_.transfers[transfer].begin = now(); }
   void received(const plan::Piece& piece, int from);
   void answered() { timeline_.seconds = now(); }
@@ -34,7 +34,7 @@ class Measurement {
   bool complete() const { return missing_ == 0; }  // the times of all workers are there
 
   // Seconds since the beginning. A transfer lasts until it has arrived; transfer_seconds is the
-  // time in which anything was on its way to or from a worker.
+  // time during which anything was in flight to or from a worker.
   plan::Timeline timeline() const;
 
  private:

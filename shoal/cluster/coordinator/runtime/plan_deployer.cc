@@ -6,12 +6,11 @@
 //                                      ->  Ready, when the tasks are compiled; or Missing, where
 //                                          weights on its disk are damaged: back to the Blobs
 //
-// The plan is offered to requests only when all are ready. Weights travel by hash, so a worker gets
-// each one once, whichever plan or model brings it, and a deployment that is tried again goes on
-// where it stopped. A worker takes part in one deployment at a time, and its replies are known by
-// kind and plan: a late one, of an exchange that was given up, is dropped. A worker that is slow
-// holds up deployments to itself only. Nothing bounds the time of a deployment, but each step of it
-// must be answered.
+// The plan is offered to requests only when all are ready. Weights are identified by hash, so a
+// worker gets each one once, whichever plan or model needs it, and a repeated deployment resumes. A
+// worker takes part in one deployment at a time, and its replies are matched by kind and plan: a
+// late one, of an exchange that was given up, is dropped. A slow worker delays only its own
+// deployments. The time of a deployment is not bounded, but each step of it must be answered.
 #include "shoal/cluster/coordinator/runtime/plan_deployer.h"
 
 #include <future>
@@ -25,8 +24,8 @@
 
 namespace shoal::cluster {
 
-// The shell around WeightSchedule. One thread sends to all workers of a plan, so that they take
-// turns whatever their links are; reader threads record what is acknowledged.
+// Runs WeightSchedule. One thread sends to all workers of a plan, so that they take turns whatever
+// their links are; reader threads record acknowledgements.
 Status WeightSender::send(uint64_t plan, const MissingWeights& missing,
                           const std::map<Hash, Tensor>& weights) {
   WeightSchedule schedule(options_.progress_timeout);
@@ -47,7 +46,7 @@ Status WeightSender::send(uint64_t plan, const MissingWeights& missing,
   return status;
 }
 
-// A worker may ask for weights of its plan only, not for any bytes of which it knows the hash.
+// A worker may ask for weights of its plan only, not for any bytes whose hash it knows.
 Status WeightSender::fill(WeightSchedule& schedule, const MissingWeights& missing,
                           const std::map<Hash, Tensor>& weights) const {
   for (const auto& [worker, hashes] : missing) {
@@ -59,8 +58,8 @@ Status WeightSender::fill(WeightSchedule& schedule, const MissingWeights& missin
             .at("worker " + links_.name(worker));
       }
       const uint64_t size = weight->second.bytes().size();
-      // A worker that has all of it was killed before it could finish the file, or has what
-      // somebody else sent under this name. It begins anew.
+      // A worker that has all of it was killed before it could finish the file, or has other bytes
+      // under this name. It begins anew.
       lacking.push_back({hash, size, have < size ? have : 0});
     }
     schedule.add(worker, lacking);
@@ -216,8 +215,7 @@ Result<PlanDeployer::Reply> PlanDeployer::announce(int worker, uint64_t plan,
                   kMessageTimeout);
 }
 
-// Talks to all of them at the same time. Returns the weights that they miss, of those that do, or
-// the first error.
+// Talks to all of them at the same time. Returns the weights that workers miss, or the first error.
 Result<MissingWeights> PlanDeployer::with_all(const std::vector<int>& workers,
                                               const std::function<Result<Reply>(int)>& talk) {
   std::vector<std::future<Result<Reply>>> replies;
@@ -266,9 +264,9 @@ Status PlanDeployer::restore(uint64_t plan, const EncodedPlan& encoded, bool tra
   return {};
 }
 
-// Gives the plan to a worker that came back. It may hold an older copy, to which nobody sends any
-// more. Others are told to connect to it again before requests count on it. if_still() makes sure
-// that the worker was not lost a second time in between.
+// Gives the plan to a worker that came back. It may hold an older, abandoned copy. Others are told
+// to connect to it again before requests count on it. if_still() makes sure that the worker was not
+// lost again in between.
 Status PlanDeployer::restore_to(int worker, uint64_t plan, const EncodedPlan& encoded,
                                 bool traced) {
   const WorkerLinkPtr link = links_.link(worker);

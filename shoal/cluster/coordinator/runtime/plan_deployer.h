@@ -17,9 +17,9 @@
 namespace shoal::cluster {
 
 struct DeployOptions {
-  // A deployment fails if a worker takes no chunk, or gives no sign that it compiles, for so long.
+  // A deployment fails if a worker acknowledges no chunk, or reports no compiling, for this long.
   std::chrono::milliseconds progress_timeout{10'000};
-  // Called while weights travel, chunk by chunk, on the thread that deploys. An error ends the
+  // Called while weights are sent, chunk by chunk, on the deploying thread. An error ends the
   // deployment; workers keep what they have for the next.
   std::function<Status(const WeightsProgress&)> progress = nullptr;
 };
@@ -27,9 +27,7 @@ struct DeployOptions {
 // The weights that workers lack, with the bytes that they have of each.
 using MissingWeights = std::map<int, std::map<Hash, uint64_t>>;  // by worker
 
-// Sends workers the weights that they lack, chunk by chunk, as WeightSchedule
-// decides.
-// Thread-safe.
+// Sends workers the weights that they lack, in the order of WeightSchedule. Thread-safe.
 class WeightSender {
  public:
   // REQUIRES: the links outlive it.
@@ -37,7 +35,7 @@ class WeightSender {
       : links_(links), options_(std::move(options)) {}
 
   // Returns when the workers have acknowledged all. One call at a time for a worker. Fails with
-  //   kCorrupt      a worker misses what is not among `weights`, or acknowledges nonsense
+  //   kCorrupt      a worker asks for weights that are not in `weights`, or acknowledges nonsense
   //   kDeadline     it takes no chunk for as long as the options say
   //   kUnavailable  it is lost
   Status send(uint64_t plan, const MissingWeights& missing, const std::map<Hash, Tensor>& weights);
@@ -70,7 +68,7 @@ namespace message {
 class Missing;
 }  // namespace message
 
-// A plan in the form that its workers are sent. Made once, for any number of deployments.
+// A plan as it is sent to its workers. Made once, for any number of deployments.
 struct EncodedPlan {
   plan::ScheduledPlan scheduled;
   std::vector<std::string> assignments;  // by worker; empty: it has no part in it
@@ -85,21 +83,21 @@ class PlanDeployer {
   PlanDeployer(WorkerLinks& links, RequestRunner& runner, DeployOptions options = {});
 
   // A number that no other plan or service, of any coordinator, is likely to have. Drawn at random:
-  // the number of one plan does not tell that of another.
+  // the number of one plan does not reveal that of another.
   static uint64_t make_id();
 
-  // Fails if the plan is not one for these workers.
+  // Fails if the plan does not fit these workers.
   Result<EncodedPlanPtr> encode(const plan::ScheduledPlan& scheduled) const;
-  // Gives it to its workers and, once all of them are ready, offers it to requests under its own
+  // Sends it to its workers and, once all of them are ready, offers it to requests under its own
   // number. On failure it is released again.
   Result<DeployedPlanPtr> deploy(const EncodedPlan& encoded, bool traced);
-  // Gives it again to the workers that were lost and are back; the others keep theirs.
+  // Sends it again to the workers that were lost and are back; the others keep theirs.
   Status restore(uint64_t plan, const EncodedPlan& encoded, bool traced);
-  // Requests at it fail, and its workers are told to drop it.
+  // Fails its requests, and tells its workers to drop it.
   void release(const DeployedPlan& deployed);
 
-  // Replies of workers, on their reader threads. One that nobody waits for is dropped. kCorrupt if
-  // it makes no sense.
+  // Replies of workers, on their reader threads. Unexpected ones are dropped. kCorrupt if
+  // malformed.
   Status take_missing(int worker, const message::Missing& missing);
   void take_stored(int worker, const Hash& hash, uint64_t have) {
     weights_.acknowledge(worker, hash, have);
@@ -136,8 +134,8 @@ class PlanDeployer {
 
   // REQUIRES: workers are in the order of their numbers.
   Turns turns(const std::vector<int>& workers);
-  // Waits for as long as `timeout`, and again after each sign of progress. REQUIRES: the turn of
-  // the worker is held; so do assign() and compare_clocks().
+  // Waits for `timeout`, and again after each sign of progress. REQUIRES: the worker's turn is
+  // held, as for assign() and compare_clocks().
   Result<Reply> exchange(int worker, const message::Message& message, const std::string& payload,
                          std::chrono::milliseconds timeout);
   static Exchange opened_by(const message::Message& message);

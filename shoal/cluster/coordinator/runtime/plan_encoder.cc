@@ -21,8 +21,8 @@ std::set<int> senders_to(const plan::Schedule& schedule, int worker) {
 
 }  // namespace
 
-// A worker is sent its own tasks, the addresses of the workers it sends to and the names of those
-// that send to it, and nothing of the rest.
+// A worker is sent only its own tasks, the addresses of the workers it sends to and the names of
+// those that send to it.
 Status PlanEncoder::encode_for(int worker, const std::vector<WorkerInfo>& infos,
                                message::Assignment& assignment) {
   std::set<int> peers;

@@ -1,4 +1,4 @@
-// PlanEncoder: writes the tasks of each worker in a plan as the message that the worker is sent.
+// PlanEncoder: encodes each worker's tasks in a plan as a message.
 #pragma once
 
 #include <map>
@@ -32,8 +32,8 @@ class PlanEncoder {
 
   const plan::ScheduledPlan scheduled_;
   std::map<Hash, Tensor> weights_;
-  // By address: workers share most of their weights, and hashing takes longer than all else. The
-  // tensors are kept, so that no other comes to lie at an address.
+  // By address: workers share most of their weights, and hashing takes longer than everything else.
+  // The tensors are kept, so that their addresses are not reused.
   std::map<std::pair<const std::byte*, size_t>, std::pair<Tensor, Hash>> named_;
 };
 

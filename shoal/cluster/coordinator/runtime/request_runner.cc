@@ -1,8 +1,8 @@
-// The imperative shell around Requests. Each request is driven by its caller's thread: it waits for
-// the next step under the lock and carries it out without the lock, because sending may block for
-// as long as a peer is slow, until the deadline of the request. Reader threads only record events
-// and notify. Every caller has a condition variable of its own: with hundreds of callers, waking
-// all for every piece would take longer than the pieces do.
+// Runs Requests. Each request is driven by its caller's thread: it waits for the next step under
+// the lock and carries it out without the lock, because sending may block until the deadline of the
+// request. Reader threads only record events and notify. Every caller has its own condition
+// variable: with hundreds of callers, waking all for every piece would take longer than the pieces
+// do.
 #include "shoal/cluster/coordinator/runtime/request_runner.h"
 
 #include <algorithm>
@@ -118,12 +118,11 @@ RequestStep RequestRunner::next_step(uint64_t request, net::Deadline deadline, b
   waiting_[request] = &woken;
   if (!woken.wait_until(lock, deadline, [&] { return requests_.has_step(request); })) {
     requests_.expire(std::chrono::steady_clock::now());
-    wake();  // there may be room for others now
+    wake();  // others may fit the window now
   }
   waiting_.erase(request);
   RequestStep step = requests_.step(request);
-  // A measured request lets its workers finish, although the answer is there: their times are
-  // wanted.
+  // A measured request lets its workers finish after the answer: their times are needed.
   const bool goes_on = is_measured && step.end && step.end->status.ok();
   if (goes_on) step.abandon.reset();
   if (step.abandon) measurements_.erase(step.abandon->id);
@@ -173,7 +172,7 @@ void RequestRunner::ask_to_check(const Attempt& attempt) const {
   check.set_tolerance(plan::rounding_bound(scheduled.graph()));
   for (int worker : plan::workers_of(scheduled.plan())) {
     check.set_pieces(static_cast<uint32_t>(pieces_of(scheduled, worker)));
-    links_.post(worker, message);  // the answer is there: its caller waits for nobody
+    links_.post(worker, message);  // without waiting: the answer is complete
   }
 }
 
@@ -186,9 +185,9 @@ void RequestRunner::measure(const Attempt& attempt) {
 }
 
 // In a plan that survives losses, the caller must not wait for a worker that is slow to take its
-// inputs: those are sent by the link's own thread, from a copy, because the caller's tensors may be
-// gone by then. Otherwise the caller's thread sends them, until the deadline, which saves a change
-// of threads.
+// inputs: the link's own thread sends them, from a copy, because the caller's tensors may be gone
+// by then. Otherwise the caller's thread sends them, until the deadline, which saves a change of
+// threads.
 void RequestRunner::begin(const Attempt& attempt, const std::vector<size_t>& sends,
                           std::span<const Tensor> inputs, net::Deadline deadline) {
   const plan::ScheduledPlan& plan = attempt.deployed->scheduled;
@@ -239,8 +238,7 @@ void RequestRunner::send_input(WorkerLink& link, const Attempt& attempt, size_t 
           .at("worker " + links_.name(what.to));
   if (sent.ok()) return;
   note_unsent(attempt.id);
-  // The reader of this link would notice as well, but perhaps only after the next request has been
-  // sent.
+  // The reader of this link would notice, too, but perhaps only after the next request was sent.
   if (sent.code() == Code::kUnavailable) return links_.lose(what.to, link, sent);
   const Event event(*this);
   requests_.fail(what.to, attempt.id, sent);
@@ -265,9 +263,9 @@ void RequestRunner::note_unsent(uint64_t attempt) {
   if (requests_.is_replay(attempt)) ++tally_.resent_to_dead;
 }
 
-// Tells the workers to drop all that they hold of an attempt, on the threads of the links: the
-// request may be over already, and its caller waits for nobody any more. Errors do not matter: a
-// lost worker holds nothing, and one that is not told drops it at the deadline.
+// Tells the workers to drop an attempt, on the threads of the links: the request may be over
+// already, and its caller does not wait. Errors do not matter: a lost worker holds nothing, and
+// others drop it at the deadline.
 void RequestRunner::forget(const Attempt& attempt) {
   message::Message message;
   message.mutable_forget()->set_plan(attempt.deployed->id);
@@ -334,7 +332,7 @@ void RequestRunner::add(DeployedPlanPtr deployed) {
 
 void RequestRunner::remove(uint64_t plan) {
   const Event event(*this);
-  // A plan is also a service of its own, under the same number (PlanDeployer::deploy).
+  // A plan is also a separate service, under the same number (PlanDeployer::deploy).
   requests_.offer(plan, {});
   requests_.remove(plan);
 }
@@ -392,7 +390,7 @@ Status RequestRunner::take(int worker, const message::Data& data, const net::Fra
   const Event event(*this);
   // The plan decides the type and shape of a piece, never the message.
   SHOAL_ASSIGN(auto type, requests_.expect(worker, data.request(), piece));
-  // A copy that comes after the answer still tells whether someone lied.
+  // A copy that comes after the answer still shows whether a worker lied.
   if (!type) type = checks_.expect(worker, data.request(), piece);
   if (!type) return {};  // the request is over
   SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, type->dtype, type->shape));

@@ -31,11 +31,11 @@ class Traced;
 
 struct RequestOptions {
   std::chrono::milliseconds timeout{60'000};
-  // Whose request it is. Where requests have to wait, clients take turns; any numbers will do.
+  // The client of the request. If requests have to wait, clients take turns; numbers are arbitrary.
   uint64_t client = 0;
   std::stop_token cancel = {};
   plan::Timeline* measured = nullptr;  // gets the times, of a plan that was deployed as traced
-  // Set where the request is refused (kExhausted): the time after which to try again.
+  // Set if the request is refused (kExhausted): the time after which to try again.
   std::chrono::milliseconds* retry_after = nullptr;
 };
 
@@ -61,14 +61,14 @@ class RequestRunner {
   void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
     waker_.watch_over(std::move(workers), interval);
   }
-  // Radios are kept awake while it lives, as they are during a request.
+  // Keeps radios awake while the result lives, as during a request.
   std::shared_ptr<void> stay_awake();
 
-  // Checks one request of every `interval` for lies: see Checks. Plans that are encoded from now on
-  // are kept for it by their workers.
+  // Checks one request of every `interval` for lies: see Checks. Workers keep the pieces of plans
+  // that are encoded from now on.
   void check_every(uint64_t interval);
   bool checks() const { return is_checking_; }
-  // Checked requests about which workers contradict each other; watchers are told of new ones.
+  // Checked requests about which workers contradict each other; watchers are notified of new ones.
   std::vector<DisputedRequest> take_disputed();
   Checks::Tally checks_tally() const;
 
@@ -83,14 +83,13 @@ class RequestRunner {
   std::vector<int> having(uint64_t plan) const;
   std::vector<int> missing(uint64_t plan) const;
 
-  // Registers `watcher` under the key `who`. It is invoked when a worker or a plan is lost. nullptr
+  // Registers `watcher` under the key `who`; it is invoked when a worker or a plan is lost. nullptr
   // unregisters it. REQUIRES: the watcher calls neither the runner nor the links.
   void watch(const void* who, std::function<void()> watcher);
 
-  // Messages of workers, on their reader threads. kCorrupt if a message belongs to nothing that the
-  // worker was asked.
+  // Messages of workers, on their reader threads. kCorrupt if a message answers no request.
   Status take(int worker, const message::Data& data, const net::Frame& frame);
-  // Whether a payload of this size should come. kCancelled if nobody waits for it any more.
+  // Whether a payload of this size is expected. kCancelled if its request is over.
   Status expect(int worker, const message::Data& data, size_t bytes);
   Status take_times(int worker, const message::Traced& traced);
   void take_failure(int worker, const message::Failed& failed);
@@ -129,7 +128,7 @@ class RequestRunner {
   WorkerLinks& links_;
   const std::function<void(FaultPoint, int)> reached_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;  // something happened, for those who wait for times
+  std::condition_variable changed_;                       // wakes callers that wait for times
   std::map<uint64_t, std::condition_variable*> waiting_;  // callers, by request
   Requests requests_;
   std::set<int> gone_;                            // workers

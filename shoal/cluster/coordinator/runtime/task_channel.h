@@ -1,7 +1,7 @@
-// TaskChannel: the messages between a coordinator and its workers in a task (worker/task.h). Those
-// of workers become events in a queue; those to workers are sent by one thread, in order: where
-// they share a medium, the first worker has all of its message while the last waits, and computes
-// meanwhile.
+// TaskChannel: the messages between a coordinator and its workers in a task (worker/task.h).
+// Messages of workers become events in a queue. Messages to workers are sent by one thread, in
+// order: on a shared medium, the first worker has all of its message while the last one waits, and
+// computes meanwhile.
 #pragma once
 
 #include <condition_variable>
@@ -28,7 +28,7 @@ struct TaskEvent {
     kMessage,  // it says something: `payload`
     kGaveUp,   // it is there, but has no part in the task any more: `why`
     kLost,     // it is gone: `why`
-    kBack      // it is there again, without the task
+    kBack      // connected again, without the task
   };
   Kind kind = Kind::kMessage;
   int worker = 0;
@@ -36,8 +36,8 @@ struct TaskEvent {
   Status why = {};
 };
 
-// What is sent to a worker. `pieces` of the payload are asked for when all that was sent before is
-// out, and what they hold is freed behind them.
+// Output to a worker. `pieces` of the payload are asked for when everything before is sent, and
+// their memory is freed behind them.
 struct TaskOutput {
   std::string header = {};
   std::function<std::vector<net::Bytes>()> pieces;
@@ -49,20 +49,20 @@ class TaskChannel {
  public:
   explicit TaskChannel(WorkerLinks& links) : links_(links) {}
 
-  // Begins a task of this name: events are collected. A message of a worker has at most so many
-  // bytes. Fails with kExhausted while another task is open.
+  // Begins a task of this name: events are collected. `most_message_bytes` bounds a worker's
+  // messages. Fails with kExhausted while another task is open.
   Status open(std::string name, size_t most_message_bytes);
   void close();
 
-  // Waits for the first event, until `deadline`, and takes all that there are.
+  // Waits for the first event, until `deadline`, and takes all events.
   std::vector<TaskEvent> wait(net::Deadline deadline);
 
-  // Never block. begin() asks a worker to begin the open task, send() says something in it.
+  // Never block. begin() asks a worker to begin the open task, send() sends it a message.
   void begin(int worker, TaskOutput setup);
   void send(int worker, TaskOutput output);
   void flush();  // waits until all is sent, or cannot be
 
-  // What the coordinator gets. A status that is not OK loses the worker.
+  // Messages to the coordinator. A status that is not OK loses the worker.
   Result<net::Buffer> place(const message::TaskMessage& message, size_t bytes);
   Status take_ready(int worker, uint64_t task);
   Status take_message(int worker, uint64_t task, const net::Buffer& payload);

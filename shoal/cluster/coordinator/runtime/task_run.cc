@@ -15,17 +15,17 @@ using Kind = TaskEvent::Kind;
 
 constexpr std::chrono::milliseconds kLongestWait{200};  // to see that it is cancelled
 
-// Looks for workers that a task has lost, on a thread of its own: to connect takes time, and others
+// Looks for workers that a task has lost, on its own thread: connecting takes time, and others
 // compute meanwhile.
 class Reviver {
  public:
   Reviver(Coordinator& coordinator, std::chrono::milliseconds interval)
       : coordinator_(coordinator), interval_(interval) {}
 
-  // Not looked for: others that the coordinator has, and those that break the protocol.
+  // Not looked for: other workers of the coordinator, and those that break the protocol.
   void leave_out(int worker) { except_.insert(worker); }
 
-  // When to look next; nothing where nobody is missing, or it looks now.
+  // When to look next; nullopt if none is missing, or it looks now.
   std::optional<Clock::time_point> next() const {
     const auto is_missing = [&](int worker) { return !except_.contains(worker); };
     if (interval_.count() == 0 || is_looking_) return std::nullopt;

@@ -1,5 +1,5 @@
-// Waker: keeps the radios of workers awake while a request is on its way. A radio that sleeps takes
-// tens of milliseconds to hear the next message.
+// Waker: keeps the radios of workers awake while a request is in progress. A radio that sleeps
+// takes tens of milliseconds to receive the next message.
 #pragma once
 
 #include <chrono>
@@ -11,18 +11,18 @@
 
 namespace shoal::cluster {
 
-// How often to send to a radio that falls asleep after so long without a message.
+// How often to send to a radio that falls asleep after this long without a message.
 std::chrono::milliseconds wake_interval(double sleep_after_seconds);
 
 // Thread-safe.
 class Waker {
  public:
-  // `wake` sends something to a worker. It is called on the waker's thread.
+  // `wake` sends a message to a worker. It is called on the waker's thread.
   explicit Waker(std::function<void(int worker)> wake);
   ~Waker();
 
-  // From now on wakes these workers when a request begins, and then every interval until none is on
-  // its way. No workers, to begin with. REQUIRES: interval > 0.
+  // From now on wakes these workers when a request begins, and then every interval until none is in
+  // progress. Initially no workers. REQUIRES: interval > 0.
   void watch_over(std::vector<int> workers, std::chrono::milliseconds interval);
 
   void begin();  // of a request

@@ -1,7 +1,7 @@
 // Life of the links. A worker is present or lost; lose() and revive() change that under the lock
-// and call the events there, so that all listeners see losses and returns in the order in which
-// they happened. A WorkerLink joins its threads when it ends, so the last reference must never be
-// dropped under the lock, which those threads take.
+// and call the events there, so that all listeners see losses and returns in order. A WorkerLink
+// joins its threads when it ends, so the last reference must never be dropped under the lock, which
+// those threads take.
 #include "shoal/cluster/coordinator/runtime/worker_links.h"
 
 #include <utility>
@@ -191,8 +191,7 @@ size_t WorkerLinks::revive_lost(const std::set<int>& except) {
 }
 
 void WorkerLinks::adopt(int worker, GreetedWorker there) {
-  // Declared before the lock: the link that is not needed, old or new, ends after the lock is
-  // released.
+  // Declared before the lock: the unneeded link, old or new, ends after the lock is released.
   auto link = std::make_shared<WorkerLink>(std::move(there.channel));
   const std::lock_guard lock(mutex_);
   Entry& entry = at(worker);

@@ -1,8 +1,7 @@
 // WorkerLinks: the connections from a coordinator to all of its workers, which it numbers from 0.
 //
-// A worker whose connection breaks, or that sends what cannot be understood, is lost, and so is one
-// that did not answer in the first place. revive() connects to it. The class does not know the
-// meaning of the messages.
+// A worker is lost if its connection breaks, if it sends a malformed message, or if it did not
+// answer in the first place. revive() connects to it. The meaning of messages is not known here.
 #pragma once
 
 #include <functional>
@@ -22,18 +21,18 @@
 namespace shoal::cluster {
 
 // The connection from a coordinator to one worker, until it breaks.
-// Thread-safe, but for start_reading().
+// Thread-safe, except start_reading().
 class WorkerLink {
  public:
   explicit WorkerLink(std::shared_ptr<net::Channel> channel) : channel_(std::move(channel)) {}
-  // Closes the channel, drops tasks of the sender that wait, and joins both threads. REQUIRES: it
-  // does not run on one of these, nor under a lock that one of them takes.
+  // Closes the channel, drops the sender's queued tasks, and joins both threads. REQUIRES: it does
+  // not run on one of these, nor under a lock that one of them takes.
   ~WorkerLink() {
     channel_->close();
     if (reader_.joinable()) reader_.join();
   }
 
-  // Runs `read` on a thread of the link. It should return when the channel is closed. Once only.
+  // Runs `read` on a thread of the link. It must return when the channel is closed. Once only.
   void start_reading(std::function<void()> read) { reader_ = std::thread(std::move(read)); }
 
   net::Channel& channel() const { return *channel_; }
@@ -47,28 +46,27 @@ class WorkerLink {
 using WorkerLinkPtr = std::shared_ptr<WorkerLink>;
 
 struct LinkEvents {
-  // Memory for the payload of a frame that a worker is about to send. kCancelled: nobody waits for
-  // it any more, and it is dropped. Any other failure loses the worker. Called as `received`.
+  // Memory for the payload of a frame that a worker is about to send. kCancelled: it is no longer
+  // needed, and dropped. Any other failure loses the worker. Called as `received`.
   std::function<Result<net::Buffer>(int worker, net::Bytes control, size_t bytes)> place;
-  // A worker, which has this role, sent this. A status that is not OK loses the worker. Called
+  // Handles a frame of a worker with this role. A status that is not OK loses the worker. Called
   // without a lock, on one thread for each worker.
   std::function<Status(int worker, net::Role role, const net::Frame& frame)> received;
-  // A worker was lost, or is back. Called under the lock of the links, so that the two follow each
-  // other as they happened. REQUIRES: they do not call the links.
+  // A worker was lost, or is back. Called under the lock of the links, in the order of these
+  // events. REQUIRES: they do not call the links.
   std::function<void(int worker, const Status& why)> lost;
   std::function<void(int worker)> revived;
 };
 
-// Thread-safe, but for start() and close().
+// Thread-safe, except start() and close().
 class WorkerLinks {
  public:
-  // `greeted` is what connect_to_all() gave for the workers. REQUIRES: the transport outlives the
-  // links.
+  // `greeted`: the result of connect_to_all(). REQUIRES: the transport outlives the links.
   WorkerLinks(std::span<const ListedWorker> workers, std::vector<Result<GreetedWorker>> greeted,
               net::Transport& transport, EpochClaim epoch, LinkEvents events);
   ~WorkerLinks() { close(); }
 
-  void start();  // reports who is lost from the beginning, and begins to read
+  void start();  // reports workers that are lost from the beginning, and begins to read
   void close();  // no event comes after it
 
   size_t size() const { return entries_.size(); }
@@ -86,17 +84,17 @@ class WorkerLinks {
   // Does not lose a worker that cannot be reached: its reader will.
   Status send(int worker, const message::Message& message, std::span<const net::Bytes> payload = {},
               bool urgent = false) const;
-  // The same on the thread of the link: for what nobody waits for. Never blocks. Dropped where the
-  // worker takes nothing any more.
+  // Sends on the thread of the link, without waiting. Never blocks. Dropped if the worker takes
+  // nothing any more.
   void post(int worker, const message::Message& message) const;
-  // Loses the worker, unless this link of it was given up before.
+  // Loses the worker, unless this link of it was replaced before.
   void lose(int worker, const WorkerLink& link, const Status& why);
   // Takes a list of removed members that a worker has sent. Links to them break.
   Status learn(const std::string& deny_list) { return transport_.learn(deny_list); }
-  // Connects to a worker that is lost. OK where it is not, or not any more.
+  // Connects to a lost worker. OK if it is not lost.
   Status revive(int worker);
-  // Connects to all that are lost, at the same time; returns how many are back. Calls follow each
-  // other: what is woken by one loss does not connect to one worker twice.
+  // Connects to all lost workers, at the same time; returns how many are back. Calls are
+  // serialised, so that two do not connect to one worker.
   size_t revive_lost(const std::set<int>& except);
   // Calls `then` if the worker has not been lost since `link` was its link; the worker is not lost
   // while it runs. REQUIRES: `then` does not call the links.

@@ -27,8 +27,7 @@ bool Breakpoint::wait_hit(Clock::time_point deadline) {
     if (Clock::now() < deadline) {
       wait_shared(*word_, now, deadline);
     } else if (word_->compare_exchange_strong(now, 0)) {
-      // The exchange fails if the machine was caught at the last moment; the loop then returns
-      // true.
+      // Fails if the machine was caught at the last moment; the loop then returns true.
       return false;
     }
   }

@@ -1,5 +1,4 @@
-// FaultyTransport: injects the faults of SharedNetworkFaults into the bytes that a machine
-// receives.
+// FaultyTransport: injects the faults of SharedNetworkFaults into the bytes a machine receives.
 #pragma once
 
 #include <memory>
@@ -10,15 +9,14 @@
 
 namespace shoal::emulate {
 
-// The channels of machine `self` (a worker's number, or plan::kCoordinator) over TLS. Bytes that
-// come in are held back, delayed and damaged here; damage happens below TLS, which has to detect
-// it. Bytes that go out are held back by their receiver. Connecting by a way that is cut does not
-// succeed.
+// The channels of machine `self` (a worker's number, or plan::kCoordinator) over TLS. Incoming
+// bytes are held back, delayed and damaged here; damage happens below TLS, which has to detect it.
+// Outgoing bytes are held back by their receiver. Connecting over a cut link fails.
 Result<std::unique_ptr<net::Transport>> make_faulty_transport(
     const net::Identity& identity, net::TlsOptions options,
     std::shared_ptr<SharedNetworkFaults> faults, int self);
 
-// The part of it that does not need TLS: streams that hold back, delay and break off.
+// The part without TLS: streams that hold back, delay and break off.
 std::shared_ptr<const net::Decorator> make_faulty_streams(
     std::shared_ptr<SharedNetworkFaults> faults, int self);
 

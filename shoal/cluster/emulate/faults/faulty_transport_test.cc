@@ -19,7 +19,7 @@ using net::soon;
 
 constexpr int kLeft = 0, kRight = 1;
 
-// Two workers that are connected, each as if it were a process of its own.
+// Two connected workers, each as if in a separate process.
 class FaultyTransport : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -33,7 +33,7 @@ class FaultyTransport : public ::testing::Test {
   std::unique_ptr<net::Transport> transport(const net::TestCluster& cluster,
                                             const std::string& name) const {
     net::TlsOptions options;
-    options.channel.beat = 10s;  // so seldom that nobody is missed
+    options.channel.beat = 10s;  // so rare that no peer is missed
     const auto faults = *SharedNetworkFaults::open(folder_.path() / "faults");
     return *make_faulty_transport(cluster.identity(name), options, faults, faults->number_of(name));
   }

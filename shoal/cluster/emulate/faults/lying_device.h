@@ -1,5 +1,5 @@
-// LyingDevice: a device whose results are sometimes wrong, as those of a board whose memory has no
-// error correction. It computes like the one it wraps, and flips one bit of every n-th result.
+// LyingDevice: a device whose results are sometimes wrong, like those of a board whose memory has
+// no error correction. It wraps another device and flips one bit of every n-th result.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,7 @@
 
 namespace shoal::emulate {
 
-// Which bit of which element is drawn from `seed`. REQUIRES: every > 0; the device outlives what is
-// returned.
+// `seed` determines the bit and the element. REQUIRES: every > 0; the device outlives the result.
 std::unique_ptr<Device> make_lying_device(Device& device, uint64_t every, uint64_t seed = 1);
 
 }  // namespace shoal::emulate

@@ -1,6 +1,5 @@
-// SharedNetworkFaults: the faults of the ways between machines, at this moment. Processes share it
-// through a file: one sets the faults, all obey (faulty_transport.h). Thread-safe: all of it is
-// atomic.
+// SharedNetworkFaults: the present faults of the links between machines. Processes share it through
+// a file: one sets the faults, all obey (faulty_transport.h). Thread-safe: all of it is atomic.
 #pragma once
 
 #include <array>
@@ -30,25 +29,24 @@ class SharedNetworkFaults {
 
   int number_of(std::string_view name) const;  // kCoordinator if it is no worker
 
-  // While on, nothing that is sent this way arrives; then all of it does.
+  // While on, nothing that is sent this way arrives; afterwards all of it does.
   void cut(int from, int to, bool on);
   bool is_cut(int from, int to) const;
   // Messages this way arrive later by this much.
   void delay(int from, int to, std::chrono::milliseconds by);
   std::chrono::milliseconds delay_of(int from, int to) const;
-  // Damages the next bytes this way, once: by the receiver that takes the damage.
+  // Damages the next bytes this way, once; the receiver does it.
   void damage(int from, int to);
   bool is_damaged(int from, int to) const;  // the damage has not been taken yet
   bool take_damage(int from, int to);
-  // Breaks the connections that exist between the two. A machine compares the count with an earlier
-  // one.
+  // Breaks the existing connections between the two. Machines compare the count with the last one.
   void break_off(int one, int other);
   uint32_t breaks(int one, int other) const;
 
   uint32_t version() const;                                 // of all of it
   void wait(uint32_t seen, Clock::time_point until) const;  // for another version
   void wake() const;
-  // Waits until neither way is cut. False: one still was at the deadline.
+  // Waits until both ways are open. False: one was still cut at the deadline.
   bool until_open_both_ways(int one, int other, Clock::time_point deadline) const;
 
  private:

@@ -28,7 +28,7 @@ double lateness_of(const plan::Plan& plan, const plan::Timeline& predicted,
   for (size_t s = 0; s < measured.tasks.size(); ++s) {
     for (size_t t = 0; t < measured.tasks[s].size(); ++t) {
       const plan::Span &planned = predicted.tasks[s][t], &real = measured.tasks[s][t];
-      if (planned.end == 0) continue;  // of a task whose result is not waited for
+      if (planned.end == 0) continue;  // of a task whose result is not awaited
       const auto worker = static_cast<size_t>(plan.segments[s].tasks[t].worker);
       late.resize(std::max(late.size(), worker + 1));
       late[worker] += std::max(0.0, (real.end - real.begin) - (planned.end - planned.begin));

@@ -1,10 +1,9 @@
-// Dilation: how many seconds pass on this machine for every second of the emulated world.
+// Dilation: the real seconds that pass for each second of the emulated world.
 //
-// An emulated device computes, and then sleeps until the real one would be done. If its process
-// gets a core too late, the task takes longer than on the device: it is late, and the figures of
-// the request are worth less. The scheduler of this machine adds some microseconds to some
-// milliseconds however long the task is, so in slow motion it weighs less: k times the dilation
-// gives about 1/k of the lateness.
+// An emulated device computes, and then sleeps until the real one would be done. If its process is
+// scheduled too late, the task takes longer than on the device: it is late, and the figures are
+// less accurate. This machine's scheduler adds microseconds to milliseconds however long the task
+// is, so in slow motion it weighs less: k times the dilation gives about 1/k of the lateness.
 #pragma once
 
 #include <atomic>
@@ -22,27 +21,26 @@ namespace shoal::emulate {
 // with which its own network and scheduler are small beside the emulated latencies.
 double choose_dilation(const plan::ClusterProfile& cluster, unsigned cores);
 
-// Returns how much longer than predicted the latest worker computed, as a share of the request.
-// REQUIRES: both timelines are of this plan, and in the time of the emulated world.
+// How much longer than predicted the latest worker computed, as a share of the request. REQUIRES:
+// both timelines are of this plan, and in emulated time.
 double lateness_of(const plan::Plan& plan, const plan::Timeline& predicted,
                    const plan::Timeline& measured);
 
-// Figures that are late by no more than this are as good as any.
+// Figures that are late by at most this are good enough.
 inline constexpr double kGoodLateness = 0.05;
 
-// Decides after a measurement whether to take it or to measure again in slower motion. The caller
+// Decides after a measurement whether to accept it or to measure again in slower motion. The caller
 // measures. Not thread-safe.
 class DilationSearch {
  public:
   // The most that next() returns, as a multiple of the initial dilation.
   static constexpr double kMaxRaise = 32;
 
-  // `initial` is the dilation of the first measurement, and a measurement takes so many seconds of
-  // the emulated world.
+  // `initial`: the dilation of the first measurement; each takes `seconds` of emulated time.
   DilationSearch(double initial, double seconds) : initial_(initial), seconds_(seconds) {}
 
   // Takes the lateness of the latest measurement. Returns the dilation with which to measure again;
-  // nothing if the figures are good, or if better ones would take too long.
+  // nullopt if the figures are good, or if better ones would take too long.
   std::optional<double> next(double lateness);
 
  private:
@@ -51,9 +49,9 @@ class DilationSearch {
   int measurements_ = 0;
 };
 
-// Measures, and as often again in slower motion as DilationSearch says, which takes the same
-// arguments. `measure(dilation)` returns a Result of figures with a member `lateness`. Returns the
-// figures that are the least late; fails as soon as a measurement does.
+// Measures, and again in slower motion as DilationSearch decides, which takes the same arguments.
+// `measure(dilation)` returns a Result of figures with a member `lateness`. Returns the figures
+// that are the least late; fails as soon as a measurement does.
 template <class Measure>
 auto measure_least_late(double initial, double seconds, const Measure& measure)
     -> decltype(measure(initial)) {
@@ -70,8 +68,8 @@ auto measure_least_late(double initial, double seconds, const Measure& measure)
   return best;
 }
 
-// The dilation that all processes of an emulated cluster have now. They share it through a file, so
-// that the one that measures can change it between two requests. Thread-safe.
+// The present dilation of all processes of an emulated cluster. They share it through a file, so
+// that the measuring process can change it between two requests. Thread-safe.
 class SharedDilation {
  public:
   // `media` as in links.h. All processes give the same initial value.

@@ -1,6 +1,6 @@
-// Emulation: the part of one process in a cluster that is emulated on this machine, or into which
-// faults are injected. Workers and the coordinator are processes; their shared state (air and
-// cables, dilation, faults) lies in files of one folder.
+// Emulation: the role of one process in a cluster that is emulated on this machine, or into which
+// faults are injected. Workers and the coordinator are processes; their shared state (media,
+// dilation, faults) lies in files of one folder.
 #pragma once
 
 #include <chrono>
@@ -30,25 +30,24 @@ struct Emulation {
   Result<int> number_of(const std::string& machine) const;
   Result<std::shared_ptr<SharedDilation>> shared_dilation() const;
 
-  // Returns the channels of this machine: over links as slow as the cluster's if it is emulated,
-  // over the faulty network if make_faults() has been called in the folder.
+  // The channels of this machine: over links as slow as the cluster's if it is emulated, over the
+  // faulty network if make_faults() has been called in the folder.
   Result<std::unique_ptr<net::Transport>> transport(const net::Identity& identity,
                                                     const std::string& machine,
                                                     net::TlsOptions options = {}) const;
-  // Returns how long this worker takes for what it computes. REQUIRES: is_on()
+  // How long this worker takes for its tasks. REQUIRES: is_on()
   Result<DevicePace> pace_of(const std::string& worker) const;
 
-  // Lets one worker take `times` as long as it should, and all others as long, from the next task
-  // on.
+  // Slows one worker down by this factor, from the next task on, and restores all others.
   Status slow_down(const std::string& worker, double times) const;
   double slowness_of(const std::string& worker) const;
 
-  // Lets one worker flip a bit of every n-th result (lying_device.h). To be called before it is
-  // started. lies_of() is 0 for the others.
+  // Makes one worker flip a bit of every n-th result (lying_device.h). Call it before the worker
+  // starts. lies_of() is 0 for the others.
   Status let_lie(const std::string& worker, uint64_t every) const;
   uint64_t lies_of(const std::string& worker) const;
 
-  // Faults are about to be done to these workers. To be called before they are started.
+  // Enables faults for these workers. Call it before they start.
   Result<std::shared_ptr<SharedNetworkFaults>> make_faults(
       const std::vector<std::string>& workers) const;
   // Null if make_faults() has not been called.
@@ -59,26 +58,23 @@ struct Emulation {
   Result<std::function<void(int point)>> fault_hook(const std::string& worker) const;
 };
 
-// The devices of a worker as the emulated cluster has them: as slow as theirs, and lying where it
-// lies.
+// The devices of a worker with the emulated speed, and lying if it lies.
 struct WorkerDevices {
   Device& device;                                  // that computes
   Device& learner;                                 // that trains
   std::vector<std::unique_ptr<Device>> made = {};  // what these are, unless they were given
 };
-// Both as they were given where nothing is emulated. Fails as pace_of(). REQUIRES: both outlive the
-// result.
+// Both are unchanged if nothing is emulated. Fails as pace_of(). REQUIRES: both outlive the result.
 Result<WorkerDevices> devices_of(const Emulation& emulation, const std::string& worker,
                                  Device& device, Device& learner);
 
-// Returns the heartbeat interval of channels whose interval would be `beat` in the emulated world.
-// It is as much slower as everything is, and ten times as slow where there are radios: a worker
-// that waits for its turn in the air is silent for long without being gone.
+// The real heartbeat interval of channels whose emulated interval is `beat`: slower by the
+// dilation, and ten times slower if there are radios: a worker that waits for its turn on the
+// medium is silent for long without being gone.
 std::chrono::milliseconds heartbeat_of(const plan::ClusterProfile& cluster, double dilation,
                                        std::chrono::milliseconds beat);
 
-// Returns a time, on this machine, after which all radios of an idle cluster sleep. Zero if there
-// are none.
+// A time, on this machine, after which all radios of an idle cluster sleep. Zero if there are none.
 std::chrono::milliseconds lull_of(const plan::ClusterProfile& cluster, double dilation);
 
 }  // namespace shoal::emulate

@@ -1,5 +1,5 @@
-// EmulationSettings: how processes are told that they are emulated. Workers get it on their command
-// line, and a program that uses the cluster in its environment.
+// EmulationSettings: tells processes that they are emulated. Workers get it on their command line,
+// and a program that uses the cluster in its environment.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@ namespace shoal::emulate {
 
 // A value.
 struct EmulationSettings {
-  // Variables of the environment, one for each member.
+  // Environment variables, one for each member.
   static constexpr const char *kFile = "SHOAL_EMULATE", *kMedia = "SHOAL_EMULATE_MEDIA",
                               *kDilation = "SHOAL_EMULATE_DILATION",
                               *kRealDeploy = "SHOAL_EMULATE_REAL_DEPLOY";
@@ -20,7 +20,7 @@ struct EmulationSettings {
   double dilation = 1;       // as Emulation's
   bool real_deploy = false;  // weights travel over the emulated links, too
 
-  // For 'shoal worker'. Weights are no matter of workers.
+  // For 'shoal worker'. Workers do not need `weights`.
   std::vector<std::string> words() const;
   std::map<std::string, std::string> environment() const;
 };

@@ -18,8 +18,8 @@ using Seconds = std::chrono::duration<double>;
 
 class PacedExecutable final : public WrappedExecutable {
  public:
-  // Without a time, the inner one's is taken: the least of all runs. What other programs of this
-  // machine add to a run is not the device's, and is not to take so many times as long.
+  // Without a time, the inner device's is taken: the least of all runs. Time that other programs of
+  // this machine add to a run is not the device's, and must not be multiplied.
   PacedExecutable(std::unique_ptr<Executable> inner, std::optional<Seconds> time,
                   std::function<double()> dilation)
       : WrappedExecutable(std::move(inner)), time_(time), dilation_(std::move(dilation)) {}

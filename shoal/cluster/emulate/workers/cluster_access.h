@@ -1,5 +1,5 @@
 // ClusterAccess: the cluster that a program uses, which may be emulated on this machine. Emulated
-// links are slow while requests are on their way, and not while weights travel, unless they should.
+// links are slow during requests but not, by default, while weights are sent.
 //
 //   SHOAL_ASSIGN(const auto access, ClusterAccess::open(folder, {.emulation = emulation}));
 //   SHOAL_ASSIGN(const auto profile, access->profile(graph));
@@ -21,19 +21,19 @@ namespace shoal::emulate {
 struct AccessOptions {
   Emulation emulation = {};                    // off: the workers are real
   bool real_deploy = false;                    // weights travel over slow links, too
-  bool exclusive = false;                      // the workers serve nobody else
+  bool exclusive = false;                      // no other program uses the workers
   cluster::ConnectionOptions connection = {};  // its profile and dilation are set here
 };
 
-// Thread-safe but for set_dilation().
+// Thread-safe, except set_dilation().
 class ClusterAccess {
  public:
-  // Connects to the workers that the folder lists, whose certificates are renewed if that is due.
-  // Fails as ClusterConnection::open() does, and where an emulated cluster has no such machine.
+  // Connects to the workers that the folder lists, and renews certificates that are due. Fails as
+  // ClusterConnection::open() does, and if an emulated cluster has no such machine.
   static Result<std::unique_ptr<ClusterAccess>> open(const cluster::ClusterFolder& folder,
                                                      AccessOptions options);
-  // To workers that are not emulated: the devices of a board, ranks of MPI. `workers` goes after
-  // the connection.
+  // For workers that are not emulated: the devices of a board, ranks of MPI. `workers` is destroyed
+  // after the connection.
   explicit ClusterAccess(std::shared_ptr<cluster::ClusterConnection> connection,
                          std::shared_ptr<void> workers = nullptr)
       : workers_(std::move(workers)), connection_(std::move(connection)) {}
@@ -43,31 +43,31 @@ class ClusterAccess {
   cluster::Coordinator& coordinator() { return connection_->coordinator(); }
   Result<plan::ClusterProfile> profile(const Graph& graph) { return connection_->profile(graph); }
   bool emulated() const { return emulation_.is_on(); }
-  // Whether weights travel over emulated links as they are.
+  // Whether weights are sent at the speed of emulated links.
   bool deploys_really() const { return real_deploy_; }
-  // Whether what workers need is there before links are slow: in an emulated world, unless
+  // Whether plans are deployed before links become slow: in an emulated world, unless
   // deploys_really().
   bool deploys_ahead() const { return emulated() && !real_deploy_; }
-  // Whether emulated links are slow now. Weights travel before they are, unless deploys_really():
-  // then links are always slow.
+  // Slows emulated links down, or not. Weights are sent before that, unless deploys_really(): then
+  // links are always slow.
   void shape(bool on) const;
-  // Lets one emulated worker take so many times as long, and all others as long as they should.
+  // Slows one emulated worker down by this factor, and restores all others.
   Status slow_down(const std::string& worker, double times) const {
     return emulation_.slow_down(worker, times);
   }
-  // The same for the worker whose turn it is: all of them have theirs. REQUIRES: there is one.
+  // Likewise for the worker whose turn it is, in round-robin order. REQUIRES: there is one.
   Status slow_down_in_turn(uint64_t turn, double times) const;
-  // As long as it takes for the radios of all emulated workers to fall asleep.
+  // The time for the radios of all emulated workers to fall asleep.
   std::chrono::milliseconds lull() const { return lull_of(emulation_.cluster, dilation()); }
-  // Seconds here for every second of the workers' world: 1 unless that is emulated.
+  // Real seconds per second of the workers' world: 1 unless that is emulated.
   double dilation() const { return connection_->dilation(); }
-  // REQUIRES: emulated(), and no request is on its way
+  // REQUIRES: emulated(), and no request is in progress
   void set_dilation(double dilation);
 
-  // The options of a device on this cluster: timeouts in the time of its world, links that are slow
-  // for requests only, and of what real workers do by themselves (plans for losses that are
-  // deployed ahead, plans that follow the load) what does not disturb emulated ones. REQUIRES: this
-  // outlives the device.
+  // The options of a device on this cluster: timeouts in emulated time, and links that are slow for
+  // requests only. Background work that would disturb emulated workers (plans for losses that are
+  // deployed ahead, plans that follow the load) is turned off for them. REQUIRES: this outlives the
+  // device.
   cluster::ClusterOptions for_device(cluster::ClusterOptions options) const;
 
  private:

@@ -1,5 +1,4 @@
-// LocalWorkers: a cluster whose workers are processes of this machine, each with a certificate of
-// its own.
+// LocalWorkers: a cluster of worker processes of this machine, each with its own certificate.
 #pragma once
 
 #include <filesystem>
@@ -26,13 +25,13 @@ class LocalWorkers {
  public:
   explicit LocalWorkers(LocalWorkersOptions options) : options_(std::move(options)) {}
 
-  // Founds a cluster, starts workers of these names, and waits until all are ready. Fails with
+  // Makes a cluster, starts workers of these names, and waits until all are ready. Fails with
   // kUnavailable once `is_cancelled` returns true.
   Status start(
       const std::vector<std::string>& names,
       const std::function<bool()>& is_cancelled = [] { return false; });
 
-  // The cluster that they belong to.
+  // The folder of the cluster.
   ClusterFolder owner() const { return ClusterFolder(options_.folder / "cluster"); }
 
   // REQUIRES: worker < the number of names

@@ -78,7 +78,7 @@ Status WorkerService::serve() {
   worker_ = std::make_unique<cluster::Worker>(std::move(options), devices_->device, *transport_);
   worker_->serve(std::move(listener_));
   announce();
-  // An owner who meets the worker renews it, too.
+  // An owner that connects to the worker renews it, too.
   if (auto joined_at = net::joined_at(options_.folder); joined_at.ok()) {
     renewal_ = std::make_unique<net::RenewalThread>(membership_, *std::move(joined_at),
                                                     [this](const std::string& line) { log(line); });

@@ -1,5 +1,5 @@
-// WorkerService: this machine as a worker of a cluster, real or emulated: its devices, what they
-// may take of it, where it is found, and its certificate, which is renewed in time.
+// WorkerService: this machine as a worker of a cluster, real or emulated: its devices, their
+// limits, its address, and its certificate, which is renewed in time.
 //
 //   SHOAL_ASSIGN(const auto service, WorkerService::make(membership, {.folder = folder}));
 //   SHOAL_ASSIGN(const std::string address, service->listen("192.168.1.7:7070"));
@@ -22,7 +22,7 @@
 namespace shoal::emulate {
 
 struct WorkerServiceOptions {
-  std::filesystem::path folder = {};  // where this worker keeps who it is
+  std::filesystem::path folder = {};  // where this worker keeps its identity
   std::string device = "cpu";
   int threads = 0;                   // 0: one per core
   double speed = 1;                  // be as slow as this part of one core
@@ -33,26 +33,26 @@ struct WorkerServiceOptions {
   Announce announce = Announce::kIfReachable;  // by mDNS
   cluster::TasksByName tasks = {};             // that coordinators may begin, beside training
   Emulation emulation = {};
-  // Lines about its own state, and about peers; on any thread. Null: nobody listens.
+  // Lines about its own state, and about peers; on any thread. Null: not logged.
   std::function<void(const std::string&)> log = nullptr, log_of_peers = nullptr;
   // Called once when the device is lost, on any thread: plans would be deployed to it again and
   // again. Must not destroy the service.
   std::function<void()> lost = nullptr;
 };
 
-// How a worker of this identity keeps weights and plans. Fails where its files cannot be opened.
+// How a worker of this identity keeps weights and plans. Fails if its files cannot be opened.
 Result<cluster::WorkerOptions> worker_options(const WorkerServiceOptions& options,
                                               const std::shared_ptr<net::Membership>& membership);
 
 // Not thread-safe. make(), listen() and serve() are called in this order, once each.
 class WorkerService {
  public:
-  // Fails as make_device() does, and where an emulated cluster has no such machine.
+  // Fails as make_device() does, and if an emulated cluster has no such machine.
   static Result<std::unique_ptr<WorkerService>> make(std::shared_ptr<net::Membership> membership,
                                                      WorkerServiceOptions options);
-  // The address that it has, where a port was left open. Fails as Transport::listen() does.
+  // Returns its address, with the port that was chosen. Fails as Transport::listen() does.
   Result<std::string> listen(const std::string& interface);
-  // Serves on threads of its own until this goes. Fails as worker_options() does.
+  // Serves on its own threads until destroyed. Fails as worker_options() does.
   Status serve();
 
   const std::string& name() const { return name_; }

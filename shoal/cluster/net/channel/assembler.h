@@ -18,16 +18,14 @@ class Assembler {
  public:
   explicit Assembler(size_t max_payload_bytes) : max_payload_bytes_(max_payload_bytes) {}
 
-  // The memory for the next bytes of the stream, never empty. Payload goes to its place without a
-  // copy.
+  // The memory for the next bytes of the stream, never empty. Payload is received without a copy.
   std::span<std::byte> want();
 
-  // Takes the first `n` bytes of want(). Returns a frame if they complete one. kCorrupt: nothing
-  // that follows can be understood. Other errors come from `place`, and the next frames can be
-  // read.
+  // Takes the first `n` bytes of want(). Returns a frame if they complete one. kCorrupt: the stream
+  // cannot be parsed any further. Other errors come from `place`, and the next frames can be read.
   Result<std::optional<Frame>> got(size_t n, const Place& place);
 
-  // Nothing of a chunk is here but, perhaps, a part of its header.
+  // Nothing of a chunk was received except, perhaps, a part of its header.
   bool between_chunks() const { return part_ == Part::kHeader; }
 
  private:

@@ -29,8 +29,7 @@ struct ChunkHeader {
 };
 
 void encode(const ChunkHeader& header, std::span<std::byte, kChunkHeaderBytes> into);
-// kCorrupt for an unknown type and for bytes that must be zero; lengths are the assembler's
-// business.
+// kCorrupt for an unknown type and for nonzero padding; the assembler checks lengths.
 Result<ChunkHeader> decode(std::span<const std::byte, kChunkHeaderBytes> bytes);
 
 void encode_u64(uint64_t value, std::span<std::byte, 8> into);

@@ -238,7 +238,7 @@ Status FramedChannel::write_now(std::span<const Bytes> pieces, Deadline deadline
 
 Result<Frame> FramedChannel::receive(Deadline deadline, const Place& place) {
   const std::lock_guard lock(reading_);
-  // A frame that beat() read while nobody received.
+  // A frame that beat() read between two receives.
   if (ready_) return *std::exchange(ready_, std::nullopt);
   for (;;) {
     auto frame = read_some(deadline, place);
@@ -291,8 +291,7 @@ void FramedChannel::beat() {
     ever_heard_ = true;
     missed_ = 0;
   } else if (ever_heard_ && ++missed_ >= options_.missed_beats) {
-    // Only after the first sign of life: a peer that has not accepted the connection yet gives
-    // none.
+    // Only after the first heartbeat: a peer that has not accepted the connection yet sends none.
     const auto silence = options_.beat * options_.missed_beats;
     fail(named(Status(Code::kUnavailable,
                       "no sign of life for " + std::to_string(silence.count()) + " ms")));
@@ -301,8 +300,8 @@ void FramedChannel::beat() {
   say_we_live();
 }
 
-// Reads signs of life while nobody receives. Returns true if a frame waits for a receiver: signs of
-// life behind it cannot be seen.
+// Reads heartbeats between receives. Returns true if a frame waits for a receiver: heartbeats
+// behind it cannot be seen.
 bool FramedChannel::listen_between_receives() {
   const std::unique_lock lock(reading_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
@@ -322,7 +321,7 @@ void FramedChannel::say_we_live() {
       PriorityTicketLock::Got::kTurn)
     return;
   const Head ping = head(ChunkType::kPing, 0);
-  // Bytes that a sender left behind at its deadline have nobody else to flush them.
+  // Bytes that a sender left behind at its deadline are flushed here only.
   Status status =
       spoke ? stream_->flush(kNoWait) : stream_->write(std::array<Bytes, 1>{ping}, kNoWait);
   if (status.ok() && !spoke) status = stream_->flush(kNoWait);

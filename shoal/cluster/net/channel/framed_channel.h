@@ -1,7 +1,7 @@
 // FramedChannel: the one implementation of Channel, on any stream.
 //
-// There are no threads behind it: the sender writes the bytes, and the receiver reads them. A
-// thread in between would cost every small message two wake-ups.
+// No threads: the sender writes the bytes, and the receiver reads them. A thread in between would
+// cost every small message two wake-ups.
 #pragma once
 
 #include <algorithm>
@@ -54,9 +54,8 @@ class HeartbeatTimer {
   std::thread thread_;
 };
 
-// Adapts the size of chunks to the speed of the link.
-// Chunks that go out in a millisecond or a few, whatever the link: an urgent frame waits for no
-// more, and on a fast link there are few to pay for.
+// Adapts the size of chunks to the speed of the link: chunks take a millisecond or a few, which
+// bounds the wait of an urgent frame, and on a fast link there are few of them.
 class ChunkSize {
  public:
   size_t bytes() const { return bytes_; }
@@ -72,7 +71,7 @@ class ChunkSize {
 
 class FramedChannel final : public Channel, private Heartbeat {
  public:
-  // `held` is let go with the channel: a place in a quota, say.
+  // `held` is released with the channel, e.g. a place in a quota.
   FramedChannel(std::unique_ptr<Stream> stream, Peer peer, const ChannelOptions& options,
                 std::shared_ptr<HeartbeatTimer> heartbeats, std::shared_ptr<void> held = nullptr);
   ~FramedChannel() override;
@@ -83,7 +82,7 @@ class FramedChannel final : public Channel, private Heartbeat {
   void close() override;
   Traffic traffic() const override;
 
-  // Called once in an interval: sends a sign of life, and checks whether the peer has given one.
+  // Called once per interval: sends a heartbeat, and checks that the peer has sent one.
   void beat() override;
 
  private:
@@ -112,7 +111,7 @@ class FramedChannel final : public Channel, private Heartbeat {
 
   std::mutex reading_;
   Assembler assembler_;
-  std::optional<Frame> ready_;  // came in while nobody received
+  std::optional<Frame> ready_;  // received between calls of receive()
 
   mutable std::mutex failure_mutex_;
   Status failure_;

@@ -74,7 +74,7 @@ class LoopbackNetwork::Registry {
     doors_.erase(address);
   }
 
-  // Hands the connection to the listener at the address, and returns who that is.
+  // Hands the connection to the listener at the address, and returns its peer.
   Result<Peer> knock(const std::string& address, Arrival arrival) {
     const std::lock_guard lock(mutex_);
     const auto at = doors_.find(address);

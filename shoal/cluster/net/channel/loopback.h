@@ -12,8 +12,8 @@ namespace shoal::net {
 class LoopbackNetwork {
  public:
   LoopbackNetwork();
-  // The transport of the peer `name`, which has this role for all others. Addresses are any text.
-  // The transport may outlive the network.
+  // The transport of the peer `name`, which has this role for all others. Addresses are arbitrary
+  // text. The transport may outlive the network.
   std::unique_ptr<Transport> transport(std::string name, ChannelOptions options = {},
                                        Role role = Role::kOwner);
 

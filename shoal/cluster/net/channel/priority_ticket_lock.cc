@@ -1,14 +1,14 @@
-// A ticket lock with three queues. The holder is followed by the first of the express lane or, if
-// that is empty, by the first of the ordinary one, then of bulk. Express waiters may starve others;
-// urgent frames are small and rare. Ordinary ones may not starve bulk: a peer to which nothing of
-// it goes would be taken for dead. Every change wakes all waiters, of which there are few.
+// A ticket lock with three queues. The next holder is the first of the express lane or, if that is
+// empty, of the ordinary one, then of bulk. Express waiters may starve others; urgent frames are
+// small and rare. Ordinary ones may not starve bulk: the peer would count as lost. Every change
+// wakes all waiters, which are few.
 #include "shoal/cluster/net/channel/priority_ticket_lock.h"
 
 #include <algorithm>
 
 namespace shoal::net {
 
-// REQUIRES: somebody waits.
+// REQUIRES: a thread waits.
 PriorityTicketLock::Lane PriorityTicketLock::next_lane() const {
   const auto waits = [&](Lane lane) { return !waiting_[static_cast<size_t>(lane)].empty(); };
   if (waits(Lane::kExpress)) return Lane::kExpress;

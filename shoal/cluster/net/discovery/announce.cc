@@ -67,16 +67,14 @@ class AvahiAnnouncement final : public Announcement {
     announcement.publish(avahi_entry_group_get_client(group));
   }
 
-  // Workers of two clusters may have the same name. Only the title must differ; the name is in the
-  // text.
+  // Workers of two clusters may have the same name. The title must differ; the text has the name.
   void take_another_title() {
     char* other = avahi_alternative_service_name(title_.c_str());
     title_ = other;
     avahi_free(other);
   }
 
-  // A failure is ignored: the worker is not found by discovery, and the list of workers still
-  // works.
+  // A failure is ignored: discovery does not find the worker, but the list of workers still works.
   void publish(AvahiClient* client) {
     if (group_ == nullptr) {
       group_.reset(avahi_entry_group_new(client, &AvahiAnnouncement::group_changed, this));

@@ -1,4 +1,4 @@
-// The connection to the Avahi daemon, which both sides of discovery have in common.
+// The connection to the Avahi daemon, shared by both sides of discovery.
 #pragma once
 
 #include <avahi-client/client.h>

@@ -21,7 +21,7 @@ using ResolverPtr = std::unique_ptr<AvahiServiceResolver, AvahiFree<&avahi_servi
 
 constexpr size_t kMostFound = 1024;  // whatever is said on this network
 
-// The name in the text of a service; empty where there is none that a worker could have.
+// The name in the text of a service; empty if it has no valid worker name.
 std::string name_in(AvahiStringList* text) {
   const AvahiStringList* entry = avahi_string_list_find(text, "name");
   if (entry == nullptr) return "";

@@ -68,7 +68,7 @@ Result<bool> is_as_good(X509& certificate, Time now, const Grant& grant) {
 Result<Authority> Authority::create(const std::filesystem::path& folder, Time now) {
   SHOAL_TRY(make_private_folder(folder));
   {
-    // Of two who make a cluster in one folder at once, the second finds that of the first.
+    // If two processes make a cluster in one folder at once, the second finds that of the first.
     SHOAL_ASSIGN(const FolderLock alone, FolderLock::take(folder));
     if (is_in(folder)) return invalid("there is a cluster in " + folder.string() + " already");
     SHOAL_ASSIGN(const std::string id, random_cluster_id());
@@ -232,7 +232,7 @@ Result<DenyList> Authority::revoke(const std::string& name, Time now) const {
 Result<std::vector<Member>> Authority::members_in(const std::filesystem::path& folder) {
   std::vector<Member> members;
   const auto files = list_folder(folder / kPeersFolder);
-  if (!files.ok()) return members;  // nobody has joined yet
+  if (!files.ok()) return members;  // no member has joined yet
   for (const std::filesystem::path& file : *files) {
     const auto known = read_record(file);
     if (!known.ok() || file.extension() != ".pem") continue;

@@ -20,7 +20,7 @@ namespace shoal::net {
 // Short, because members renew their certificates by themselves from the sixtieth day on.
 inline constexpr std::chrono::hours kPeerLifetime{24 * 90};
 
-inline constexpr const char* kAuthorityName = "authority";  // what it calls itself to newcomers
+inline constexpr const char* kAuthorityName = "authority";  // its name for newcomers
 
 // What a certificate grants beside the name.
 struct Grant {
@@ -37,7 +37,7 @@ struct Member {
 
 class Authority {
  public:
-  // Makes a cluster: a folder with a new key, readable by its owner only. Refuses a folder that has
+  // Makes a cluster: a folder with a new key, readable by its owner only. Fails if the folder has
   // one already.
   static Result<Authority> create(const std::filesystem::path& folder, Time now);
   // kInvalidArgument if others can read the key.
@@ -49,10 +49,10 @@ class Authority {
   const Fingerprint& fingerprint() const { return fingerprint_; }
   const std::filesystem::path& folder() const { return folder_; }
 
-  // The certificate, as PEM, for the key of this request. Name and role are the authority's to
-  // decide, whatever the request says. A name belongs to the first key that asks for it: a peer
-  // could otherwise be impersonated by the next one invited. That key may ask again, and gets the
-  // same certificate unless it is time for another.
+  // The certificate, as PEM, for the key of this request. The authority decides on name and role,
+  // whatever the request says. A name belongs to the first key that asks for it: a peer could
+  // otherwise be impersonated by the next one invited. That key may ask again, and gets the same
+  // certificate unless a renewal is due.
   Result<std::string> sign(std::string_view request, const std::string& name, Time now,
                            const Grant& grant = {}) const;
   // For a peer that the holder of the folder sets up directly; the name may have been given before.
@@ -62,21 +62,21 @@ class Authority {
   Result<Identity> sign_again(const Identity& identity, Time now, const Grant& grant) const;
 
   // Another certificate for the key and the role that are recorded for this name. kNotFound if
-  // there is none, which is so after revoke().
+  // there is none, for instance after revoke().
   Result<std::string> renew(const std::string& name, Time now,
                             std::chrono::seconds lifetime = kPeerLifetime) const;
   // For a member that asks: kInvalidArgument unless the request is signed with the recorded key.
   Result<std::string> renew(const std::string& name, std::string_view request, Time now,
                             std::chrono::seconds lifetime = kPeerLifetime) const;
 
-  // Puts the certificate and the key of this member on the deny list, which is returned, and
-  // forgets the name, which can be given again. kNotFound if nobody has it.
+  // Puts the certificate and the key of this member on the deny list, which is returned, and frees
+  // the name for others. kNotFound if the name is not in use.
   Result<DenyList> revoke(const std::string& name, Time now) const;
   Result<DenyList> denied() const;  // the list as it is in the folder
   std::filesystem::path deny_list_file() const;
 
-  // In alphabetical order, without the authority itself. Records that are damaged are left out. The
-  // key is not needed, and not read.
+  // In alphabetical order, without the authority itself. Damaged records are left out. The key is
+  // not read.
   static Result<std::vector<Member>> members_in(const std::filesystem::path& folder);
 
  private:

@@ -77,7 +77,7 @@ class EnrolmentServer final : public Enrolment {
       // Removed members must not be renewed, so the list is read before each decision.
       membership->refresh();
       if (SSL_get0_peer_certificate(&ssl) != nullptr) return certified_peer(ssl, *membership);
-      // Newcomers have no certificate to judge. All share one name, and with it one quota.
+      // Newcomers have no certificate to check. All share one name, and with it one quota.
       return Peer{kNewcomer, ""};
     };
     acceptance_ = std::make_shared<Acceptance>(

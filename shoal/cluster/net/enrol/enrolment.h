@@ -2,8 +2,8 @@
 // certificate is about to end.
 //
 // The newcomer authenticates the authority by the fingerprint in the token. The authority
-// authenticates the newcomer by a proof of the secret, bound to this very connection, so that an
-// eavesdropper or a machine in the middle learns nothing of use.
+// authenticates the newcomer by a proof of the secret, bound to this connection, so that an
+// eavesdropper or a machine in the middle learns nothing useful.
 #pragma once
 
 #include <filesystem>
@@ -23,28 +23,28 @@ namespace shoal::net {
 struct JoinOptions {
   uint16_t port = 0;  // where it will listen, for the authority to remember; 0: nothing to remember
   uint16_t version = kProtocolVersion;
-  // PEM. With the key of an earlier attempt that was cut off, or of an identity that has expired, a
-  // peer gets the same name again. Empty: a new one, which only the returned identity has.
+  // PEM. With the key of an earlier attempt that was cut off, or of an expired identity, a peer
+  // gets the same name again. Empty: a new key, which only the returned identity has.
   std::string key = {};
-  // Keeps the identity, and the deny list of the cluster ("" if nobody was removed). The token is
-  // used up when this has returned OK. Null: nothing is kept.
+  // Stores the identity, and the deny list of the cluster ("" if it is empty). The token is used up
+  // when this has returned OK. Null: nothing is stored.
   std::function<Status(const Identity&, const std::string& deny_list)> keep = nullptr;
   std::function<Time()> clock = std::chrono::system_clock::now;
 };
 
-// The newcomer's side. The key never leaves.
+// The newcomer's side. The private key is never sent.
 Result<Identity> join(const Token& token, const std::string& name, Deadline deadline,
                       const JoinOptions& options = {});
 
-// As join(), with what a folder keeps: the key of an earlier attempt, or a new one. The identity is
-// on disk when this returns, and Membership::open() finds it.
+// As join(), with a folder: uses the key of an earlier attempt, or a new one. The identity is on
+// disk when this returns, and Membership::open() finds it.
 Result<Identity> join_from(const std::filesystem::path& folder, const Token& token,
                            const std::string& name, Deadline deadline, JoinOptions options = {});
-// Where that was: the authority's address, for renewals. kNotFound if the folder does not say.
+// The authority's address at that time, for renewals. kNotFound if the folder does not have it.
 Result<std::string> joined_at(const std::filesystem::path& folder);
 
 // Asks the authority at `address` for another certificate for this member, whose present one must
-// still be good. Membership::renew() takes the result.
+// still be valid. Membership::renew() takes the result.
 Result<std::string> ask_for_renewal(const std::shared_ptr<Membership>& member,
                                     std::string_view address, Deadline deadline);
 
@@ -58,10 +58,10 @@ struct Joined {
 struct EnrolmentOptions {
   std::function<Time()> clock = std::chrono::system_clock::now;
   std::chrono::seconds lifetime = kPeerLifetime;  // of the certificates
-  std::chrono::milliseconds timeout{3000};        // for a newcomer that does not say what it wants
+  std::chrono::milliseconds timeout{3000};        // for a newcomer that sends no request
   size_t max_newcomers = 16;                      // at once; one more cuts off the oldest
   uint16_t version = kProtocolVersion;
-  // Called for every peer that joined and every one that did not (why), on several threads.
+  // Called for every peer that joined, or with the reason why it did not, on several threads.
   std::function<void(const Result<Joined>&)> told = [](const Result<Joined>&) {};
 };
 

@@ -38,10 +38,10 @@ class Joining : public testing::Test {
     EXPECT_NE(result.status().message().find(why), std::string_view::npos)
         << result.status().message();
   }
-  // Whatever happened before, who is invited gets in.
+  // Whatever happened before, an invited device can join.
   void expect_service_goes_on() { EXPECT_TRUE(join(invite(), "last", soon()).ok()); }
 
-  // Those who joined, as the authority is told.
+  // The devices that joined, as reported to the authority.
   class Roll {
    public:
     void put(const Result<Joined>& who) {
@@ -164,7 +164,7 @@ TEST_F(Joining, NeedsTheSecret) {
 }
 
 TEST_F(Joining, NeedsAProofForThisConnection) {
-  // One who knows the invitation's name, which is no secret, or has seen another's proof.
+  // A device that knows the invitation's name, which is no secret, or has seen another's proof.
   const Token token = invite();
   Service service;
   Terms terms;

@@ -27,15 +27,15 @@ struct JoinRequest {
 std::vector<std::byte> encode(const JoinRequest& request);
 Result<JoinRequest> decode_join_request(Bytes bytes);
 
-// The certificate as PEM, or why there is none.
+// The certificate as PEM, or the error.
 std::vector<std::byte> encode(const Result<std::string>& answer);
 Result<std::string> decode_join_answer(Bytes bytes);
 
-// Something that only the two ends of this connection know (RFC 5705).
+// A value known only to the two ends of this connection (RFC 5705).
 using Binding = std::array<std::byte, 32>;
 Result<Binding> binding_of(SSL& ssl);
 
-// HMAC-SHA-256 by the secret over the binding and all that is asked for.
+// HMAC-SHA-256 by the secret over the binding and all fields of the request.
 Result<Proof> prove(const Secret& secret, const Binding& binding, const JoinRequest& request);
 bool same(const Proof& a, const Proof& b);  // in a time that does not tell where they differ
 

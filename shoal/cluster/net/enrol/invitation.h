@@ -27,7 +27,7 @@ struct Token {
 std::string to_string(const Token& token);
 Result<Token> parse_token(std::string_view text);
 
-// Names the secret without telling it.
+// Identifies the secret without revealing it.
 Result<InvitationId> id_of(const Secret& secret);
 
 inline constexpr std::chrono::minutes kInvitationLifetime{15};
@@ -37,19 +37,19 @@ struct Invitation {
   Role role;
 };
 
-// Kept in the authority's folder, so that all processes that hold it see the same ones.
+// Kept in the authority's folder, so that all processes that use it share them.
 class Invitations {
  public:
   explicit Invitations(const Authority& authority)
       : authority_(authority), folder_(authority.folder() / "invitations") {}
 
-  // Who uses the token gets this role. kInvalidArgument for an owner: who holds the folder is one.
+  // The user of the token gets this role. kInvalidArgument for owner: that is the folder's holder.
   Result<Token> invite(const std::string& address, Time now, Role role = Role::kWorker,
                        std::chrono::seconds lifetime = kInvitationLifetime) const;
 
   // An invitation that can be used now.
   Result<Invitation> look_up(const InvitationId& id, Time now) const;
-  // Binds the invitation to the key that asks first, also among several processes. That key may ask
+  // Binds the invitation to the first key that asks, also among several processes. That key may ask
   // again, because the answer may have been lost; any other is refused.
   Status claim(const InvitationId& id, const Fingerprint& key) const;
   void give_up(const InvitationId& id) const;  // the claim; any key may ask again

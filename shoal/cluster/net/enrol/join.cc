@@ -145,7 +145,7 @@ Result<std::string> joined_at(const std::filesystem::path& folder) {
 
 Result<std::string> ask_for_renewal(const std::shared_ptr<Membership>& member,
                                     std::string_view address, Deadline deadline) {
-  JoinRequest request{};  // without proof: the handshake shows who asks
+  JoinRequest request{};  // without proof: the handshake authenticates the device
   const Identity identity = member->identity();
   request.name = identity.name;
   SHOAL_ASSIGN(request.request, request_for(identity.key));

@@ -31,7 +31,7 @@ class Members : public testing::Test {
   static std::unique_ptr<Transport> transport(const MembershipPtr& member) {
     TlsOptions options;
     options.membership = member;
-    options.channel.beat = 1min;  // nobody is lost because this machine is busy
+    options.channel.beat = 1min;  // no peer is lost because this machine is busy
     return *make_tls_transport(member->identity(), std::move(options));
   }
   std::string remove(const std::string& name) const {
@@ -112,7 +112,7 @@ TEST_F(Members, WhoAreRemovedStaySoWithAnyCertificateOfTheirKey) {
     const auto thief = make_identity(certificate, before.key, before.authority);
     EXPECT_FALSE(meet(*Membership::make(*thief, {.clock = clock()}), hall).ok());
   }
-  // The name is free, and whoever has it next is trusted.
+  // The name is free, and its next holder is trusted.
   EXPECT_TRUE(meet(member("thief"), hall).ok());
 }
 
@@ -161,7 +161,7 @@ TEST_F(Members, SeeWhatOtherProcessesChange) {
   const auto thief = transport(*Membership::make(*authority.issue("thief", clock()())));
   const auto stolen = *thief->connect(listener->address(), soon());
   const auto at_hall = *listener->accept(soon());
-  remove("thief");  // nobody tells hall
+  remove("thief");  // hall is not told
   EXPECT_EQ(at_hall->receive(soon()).status().code(), Code::kUnavailable);
 }
 

@@ -12,16 +12,16 @@
 
 namespace shoal::net {
 
-// Asks the authority at `address` if it is time to, and shows the new certificate from then on.
-// Returns whether it did. kInvalidArgument if the certificate has expired: only a token helps then.
+// Asks the authority at `address` if a renewal is due, and shows the new certificate from then on.
+// Returns whether it did. kInvalidArgument if the certificate has expired: a token is needed then.
 Result<bool> renew_if_due(const std::shared_ptr<Membership>& member, const std::string& address,
                           Deadline deadline);
 
-// Asks once an hour, if it is time to, until it is destroyed. Whoever holds the authority need not
-// serve all the time: a month is left when the first question is asked.
+// Asks once an hour, if a renewal is due, until it is destroyed. The authority need not be online
+// all the time: a month is left when the first request is sent.
 class RenewalThread {
  public:
-  // `told` gets one line for each question that was asked, on the thread.
+  // `told` gets one line for each request, on the thread.
   RenewalThread(std::shared_ptr<Membership> member, std::string address,
                 std::function<void(const std::string&)> told);
   ~RenewalThread();

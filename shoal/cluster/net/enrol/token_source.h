@@ -1,6 +1,5 @@
-// TokenSource: where the token is taken from by which a device joins a cluster. Other users of a
-// machine see its command lines, so a file, standard input and the environment are the ways to
-// take.
+// TokenSource: where a device reads the token by which it joins a cluster. Other users of a machine
+// see its command lines, so it should be a file, standard input or the environment.
 #pragma once
 
 #include <functional>
@@ -15,9 +14,8 @@ struct TokenSource {
   std::string token = {};  // itself
   std::string file = {};   // "-": the input
 
-  // The first that is given of the token, the file and $SHOAL_TOKEN. Empty if none is; a file that
-  // is empty gives none. `warn` is told of a token that others can see. kNotFound where the file
-  // cannot be read.
+  // The first given of the token, the file and $SHOAL_TOKEN. Empty if none is, or the file is
+  // empty. `warn` is called for a token that others can see. kNotFound if the file cannot be read.
   Result<std::string> read(std::istream& input,
                            const std::function<void(const std::string& line)>& warn) const;
 };

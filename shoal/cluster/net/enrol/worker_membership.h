@@ -19,14 +19,13 @@ struct WorkerJoin {
   std::string listen;  // the interface and the port, for the authority to remember
   std::chrono::seconds timeout{20};
   std::function<Time()> clock = std::chrono::system_clock::now;
-  std::function<void(const std::string&)> log = nullptr;  // a line; null: nobody listens
+  std::function<void(const std::string&)> log = nullptr;  // a line; null: not logged
 };
 
-// Joins by the token where the folder has no identity, or one that has expired: with the key of the
-// folder, so that who joined before gets the same name again. A supervisor starts a worker with the
-// same token every time; it is used the first. kInvalidArgument, with what to do, where there is no
-// token though it takes one, where the token is of another cluster, or where the identity is that
-// of no worker.
+// Joins by the token if the folder has no identity, or an expired one: with the key of the folder,
+// so that the worker gets the same name again. A supervisor starts a worker with the same token
+// every time; it is used the first time. kInvalidArgument, with advice, if there is no token and
+// one is needed, if the token is of another cluster, or if the identity is not a worker's.
 Result<std::shared_ptr<Membership>> open_worker_membership(const WorkerJoin& join);
 
 }  // namespace shoal::net

@@ -1,5 +1,5 @@
 // A slow link as a queue. A write computes when its bytes leave and arrive (LinkClock) and returns
-// as soon as the emulated send buffer has room; a carrier thread passes them on at the time of
+// as soon as they fit the emulated send buffer; a carrier thread passes them on at the time of
 // arrival. Backpressure therefore reaches the sender as it does from a real link: by a full buffer.
 #include "shoal/cluster/net/link/link.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using Clock = Medium::Clock;
 
-// Holds written bytes until they would have arrived, and passes them on from a thread of its own.
+// Holds written bytes until they would have arrived, and passes them on from its own thread.
 class LinkStream final : public Stream {
  public:
   LinkStream(std::unique_ptr<Stream> inner, const LinkOptions& options, uint64_t seed)
@@ -52,7 +52,7 @@ class LinkStream final : public Stream {
     return {};
   }
 
-  // The link takes its time whether or not someone waits for it.
+  // The link takes its time whether or not a caller waits for it.
   Status flush(Deadline) override {
     const std::lock_guard lock(mutex_);
     return failure_;

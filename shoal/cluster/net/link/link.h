@@ -1,6 +1,6 @@
-// Link: a link that is slower than the real one: bandwidth, latency, losses, and a radio that falls
-// asleep, in user space and on real channels. Each peer shapes what it sends. Bytes that are still
-// on their way when a channel is closed are lost.
+// Link: emulates a slower link on real channels, in user space: bandwidth, latency, losses, and a
+// radio that falls asleep. Each peer shapes what it sends. Bytes in flight when a channel is closed
+// are lost.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace shoal::net {
 
-// In the time of the world that is emulated. Zero is a link without that property.
+// In emulated time. Zero: a link without that property.
 struct LinkSpec {
   double bits_per_second = 0;
   std::chrono::nanoseconds latency{0};           // one way
@@ -30,8 +30,8 @@ struct LinkSpec {
   uint64_t seed = 1;                        // of jitter and losses
 };
 
-// Time that links share because only one of them can use it: the air, or the one cable of a device.
-// Across processes where they open the same file. Safe for any number of threads.
+// A medium that links share because only one of them can use it at a time: the air, or the one
+// cable of a device. Shared by processes that open the same file. Thread-safe.
 class Medium {
  public:
   using Clock = std::chrono::steady_clock;
@@ -44,7 +44,7 @@ class Medium {
   virtual Clock::time_point reserve(Clock::time_point earliest, Clock::duration duration) = 0;
 };
 
-// A radio that falls asleep when it is not used. Shared by processes that open the same file.
+// A radio that falls asleep when unused. Shared by processes that open the same file.
 class Radio {
  public:
   using Clock = Medium::Clock;
@@ -54,27 +54,27 @@ class Radio {
   virtual ~Radio() = default;
 
   virtual void used_until(Clock::time_point time) = 0;
-  // The time when it will be awake, if it sleeps `after` its last use and then takes so long to
-  // wake up.
+  // The time when it will be awake, if it falls asleep `after` its last use and then `takes` this
+  // long to wake up.
   virtual Clock::time_point wake(Clock::time_point now, Clock::duration after,
                                  Clock::duration takes) = 0;
 };
 
 struct LinkOptions {
   LinkSpec spec;
-  // Asked for every transfer: how many seconds here are a second of that world. None: one.
+  // Called for every transfer: real seconds per emulated second. nullptr: one.
   std::function<double()> dilation;
-  // The radios of both ends: sending keeps the sender's awake and must wake the receiver's. None:
-  // all channels of the link share one radio, which is both.
+  // The radios of both ends: sending keeps the sender's awake and must wake the receiver's. Null:
+  // all channels of the link share one radio.
   std::shared_ptr<Radio> sender, receiver;
-  // Asked for every write. False: bytes pass as if there were no link.
+  // Called for every write. False: bytes pass as if there were no link.
   std::function<bool()> shaped;
-  // A transfer needs them all, in this order: {the sender's cable, the receiver's}, {the air}.
-  // None: each channel has the bandwidth to itself, in either direction.
+  // A transfer needs all of them, in this order: {the sender's cable, the receiver's}, {the air}.
+  // Empty: each channel has the bandwidth to itself, in either direction.
   std::vector<std::shared_ptr<Medium>> media;
 };
 
-// For links that differ by peer, a Decorator of one's own can choose among several.
+// For links that differ by peer, a custom Decorator can choose among several.
 std::shared_ptr<const Decorator> make_link(LinkOptions options);
 
 }  // namespace shoal::net

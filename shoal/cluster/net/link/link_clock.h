@@ -1,4 +1,4 @@
-// LinkClock: the times at which bytes leave and arrive on an emulated link. It knows sizes and
+// LinkClock: the times at which bytes leave and arrive on an emulated link. It sees sizes and
 // times, not the bytes. Not thread-safe.
 #pragma once
 

@@ -54,7 +54,7 @@ TEST(Link, WakesTheRadioAfterItWasIdle) {
   EXPECT_EQ(clock.transfer(1'000, kStart + 257ms).left - kStart, 257ms + 55ms);
 }
 
-// Those who watch over each other do not keep each other's radios awake.
+// Idle peers do not keep each other's radios awake.
 TEST(Link, LetsSignsOfLifePassWithoutWakingAnybody) {
   LinkSpec spec = megabytes_per_second(1);
   spec.wake_up = 54ms;

@@ -1,8 +1,8 @@
-// The server's side of connecting. Everything before authentication is bounded, because anybody can
-// reach the port: handshakes run without a thread each, at most max_strangers at a time, with a
-// deadline each, and a newer stranger displaces the oldest of the host that has most, so that
-// neither silent connections nor a flood from one machine can block the door. After authentication,
-// a quota for each name keeps one peer from using up all channels.
+// The server's side of connecting. Everything before authentication is bounded, because any host
+// can reach the port: handshakes run without a thread each, at most max_strangers at a time, each
+// with a deadline, and a newer stranger displaces the oldest of the host that has most, so that
+// neither silent connections nor a flood from one machine can block new peers. After
+// authentication, a quota for each name keeps one peer from using up all channels.
 #include "shoal/cluster/net/tls/acceptance.h"
 
 #include <algorithm>
@@ -59,8 +59,7 @@ void Acceptance::accept() {
       });
 }
 
-// Accepting failed, perhaps for lack of descriptors. A pause keeps this from spinning until it
-// passes.
+// Accepting failed, perhaps for lack of descriptors. The pause keeps this from spinning.
 void Acceptance::rest() {
   resting_.expires_after(kRest);
   resting_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {

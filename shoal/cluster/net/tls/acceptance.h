@@ -1,5 +1,4 @@
-// Acceptance: accepts connections, runs their handshakes, and queues the peers that are
-// authenticated.
+// Acceptance: accepts connections, runs their handshakes, and queues authenticated peers.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -49,7 +48,7 @@ class Acceptance final : public std::enable_shared_from_this<Acceptance> {
     std::shared_ptr<void> held;  // a place in the quota
   };
 
-  // `context` is asked before every handshake: a renewed identity is shown from then on.
+  // `context` is called before every handshake: a renewed identity is shown from then on.
   Acceptance(boost::asio::io_context& io, std::function<std::shared_ptr<SSL_CTX>()> context,
              Terms terms, const TlsOptions& options);
 

@@ -1,4 +1,4 @@
-// Those who should not get in, and whether the service goes on for those who should.
+// Peers that must be refused, and whether the service continues for the others.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ class Strangers : public testing::Test {
     options.refused = [this](const Status& why) { refusals_.add(why); };
     listener_ = *cluster_.transport("server", std::move(options))->listen(":0");
   }
-  // A peer that shows what the context has it show, and believes anybody.
+  // A peer that shows the context's certificate, and accepts any.
   Result<Introduced> knock(std::shared_ptr<SSL_CTX> context, uint16_t version = kProtocolVersion) {
     Terms terms;
     terms.version = version;
@@ -191,7 +191,7 @@ TEST_F(Strangers, InThousandsLeaveRoomForFriends) {
   std::vector<int> idle;
   for (size_t i = 0; i < count; ++i) {
     idle.push_back(connect_tcp(/*wait=*/false));
-    // Not faster than they are taken in: those who wait in the kernel are not the listener's.
+    // Not faster than accepted: connections that wait in the kernel are not the listener's.
     if (idle.size() > options.max_strangers + 500)
       (void)refusals_.wait_for(idle.size() - options.max_strangers - 500);
   }

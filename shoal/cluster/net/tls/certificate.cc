@@ -45,8 +45,8 @@ bool add_name(X509_NAME& name, int field, const std::string& value) {
                                     static_cast<int>(value.size()), -1, 0) == 1;
 }
 
-// The cluster's id is in every certificate, although each cluster has an authority of its own: a
-// mistake with trust roots then still cannot mix two clusters.
+// The cluster's id is in every certificate, although each cluster has its own authority: a mistake
+// with trust roots then still cannot mix two clusters.
 bool set_subject(X509& certificate, const Subject& subject) {
   X509_NAME* name = X509_get_subject_name(&certificate);
   return name != nullptr && add_name(*name, NID_organizationName, subject.cluster) &&
@@ -289,7 +289,7 @@ Result<Validity> validity_of(const Identity& identity) {
 
 Standing standing_of(const Validity& validity, Time now) {
   if (now >= validity.to) return Standing::kExpired;
-  // As late as leaves a month of three for an owner who is away.
+  // As late as leaves one month of three for an owner who is away.
   return now < validity.from + (validity.to - validity.from) / 3 * 2 ? Standing::kGood
                                                                      : Standing::kDue;
 }

@@ -18,8 +18,8 @@ struct Subject {
   Role role = Role::kWorker;
 };
 
-// 1 to 63 of a-z, A-Z, 0-9, and after the first also '.', '_' and '-': what may stand in a message,
-// a log, and as the name of a file.
+// 1 to 63 of a-z, A-Z, 0-9, and after the first also '.', '_' and '-': valid in a message, a log,
+// and as a file name.
 bool is_peer_name(std::string_view name);
 
 Result<KeyPtr> make_key();
@@ -48,14 +48,14 @@ Result<CertificatePtr> make_peer_certificate(EVP_PKEY& key, const Subject& subje
                                              EVP_PKEY& authority_key);
 
 // The subject of a verified certificate. kInvalidArgument if it does not name one peer of one
-// cluster, or a role that is not known here. One without a role is a worker's.
+// cluster, or names an unknown role. Without a role it is a worker's.
 Result<Subject> subject_of(X509& certificate);
 
 Result<Fingerprint> fingerprint_of(X509& certificate);  // SHA-256 of its DER
 // SHA-256 of the point that a public key on P-256 is, however the key was encoded.
 Result<Fingerprint> fingerprint_of(EVP_PKEY& key);
 
-// What tells a certificate from all others, and its key from all other keys.
+// Identifies a certificate and its key.
 struct CertificateId {
   std::string serial;  // hex
   Fingerprint key{};
@@ -65,7 +65,7 @@ Result<CertificateId> id_of(X509& certificate);
 Result<Validity> validity_of(X509& certificate);
 Result<Validity> validity_of(const Identity& identity);
 
-// What to do about a certificate.
+// The state of a certificate.
 enum class Standing {
   kGood,
   kDue,      // two thirds of its time are over: it is to be renewed

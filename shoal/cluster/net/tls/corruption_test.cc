@@ -61,7 +61,7 @@ void damage(Data& bytes, std::mt19937_64& random) {
   }
 }
 
-// Two channels over TLS, and whoever is in the middle between them.
+// Two channels over TLS, with a machine in the middle between them.
 class Tapped {
  public:
   Tapped(SSL_CTX& client, SSL_CTX& server) {

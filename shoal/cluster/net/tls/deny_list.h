@@ -1,6 +1,6 @@
 // DenyList: the members that were removed from a cluster before their certificates end. Signed by
-// the authority and counted up with every change, so that any member may hand it on: the list with
-// the higher counter is the right one.
+// the authority, with a counter, so that any member may pass it on: the list with the higher
+// counter is the right one.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ namespace shoal::net {
 struct DeniedPeer {
   std::string name;
   Role role = Role::kWorker;
-  // Both are denied. The key as well, so that a certificate for the same key does not help.
+  // Both are denied: the key as well, so that another certificate for it does not help.
   CertificateId id;
   int64_t until = 0;  // when the certificate ends, in seconds since 1970; needless after that
 };
 
-// What others send is dropped if it is longer. Enough for a thousand removed members.
+// Longer lists of others are dropped. Enough for a thousand removed members.
 inline constexpr size_t kMaxDenyListBytes = size_t{256} << 10;
 
-// A value. The default one has counter 0 and denies nobody.
+// A value. The default one has counter 0 and is empty.
 class DenyList {
  public:
   DenyList() = default;

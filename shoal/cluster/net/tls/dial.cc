@@ -42,7 +42,7 @@ class Dialling final : public std::enable_shared_from_this<Dialling> {
       if (!cancelled) self->finish(Status(Code::kDeadline, "did not answer in time"));
     });
     // A number needs no name server. All names wait for one thread of Asio's, which a name server
-    // that does not answer would hold up for everybody.
+    // that does not answer would block for all.
     boost::system::error_code is_name;
     const auto number = asio::ip::make_address(address_.host, is_name);
     if (!is_name) return connect_to({number, static_cast<uint16_t>(std::stoi(address_.port))});
@@ -78,7 +78,7 @@ class Dialling final : public std::enable_shared_from_this<Dialling> {
   }
 
   void shake_hands() {
-    // The handshake has a timer of its own, with the same deadline.
+    // The handshake has its own timer, with the same deadline.
     timer_.cancel();
     handshake_ = std::make_shared<Handshake>(io_, std::move(socket_), *context_,
                                              TlsStream::Side::kClient, terms_);

@@ -99,8 +99,7 @@ void Handshake::step() {
   });
 }
 
-// Goes as far as it can without waiting. Returns nothing when all is done, or else what to wait
-// for.
+// Goes as far as it can without waiting. Returns nullopt when done, or else what to wait for.
 Result<Handshake::Wait> Handshake::advance() {
   if (!tls_done_) {
     SHOAL_ASSIGN(const auto next, stream_->shake_hands());
@@ -126,7 +125,7 @@ Status Handshake::say_hello() {
   return stream_->flush(kNoWait);
 }
 
-// Reads until so many bytes of the peer's are here, and none beyond: frames follow.
+// Reads until this many bytes of the peer are here, and none beyond: frames follow.
 Result<Handshake::Wait> Handshake::hear(size_t bytes) {
   while (heard_.size() < bytes) {
     const size_t before = heard_.size();

@@ -1,4 +1,4 @@
-// Handshake: from a connected socket to a peer whose name is certified and whose version is ours.
+// Handshake: from a connected socket to a peer with a certified name and our protocol version.
 // Asynchronous, because strangers are many and slow: one costs a few kilobytes, not a thread.
 #pragma once
 
@@ -25,19 +25,19 @@ struct Terms {
   // Name and role of the peer, or the reason to refuse it. Called when TLS is established.
   std::function<Result<Peer>(SSL&)> judge;
   uint16_t version = 0;
-  // Whose clock certificates are checked by, and whose deny list is compared with the peer's. Null:
-  // the system's clock; a list that the peer has is passed on in Introduced.
+  // Its clock checks certificates, and its deny list is compared with the peer's. Null: the
+  // system's clock; the peer's list is passed on in Introduced.
   std::shared_ptr<Membership> membership = nullptr;
 };
 
 // Name and role in the peer's certificate, which TLS has verified. Fails for another cluster and
-// for a peer that was removed from this one.
+// for a removed member.
 Result<Peer> certified_peer(SSL& ssl, const Membership& membership);
 
 struct Introduced {
   std::unique_ptr<TlsStream> stream;
   Peer peer;
-  std::string deny_list = {};  // of the peer, not verified; only where there is no membership
+  std::string deny_list = {};  // of the peer, not verified; only without a membership
 };
 
 // Used on the thread of the io_context only.

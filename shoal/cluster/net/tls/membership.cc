@@ -1,4 +1,4 @@
-// Files before memory, always: after a crash a peer must not trust again whom it had refused, nor
+// Files before memory, always: after a crash a peer must neither trust a refused peer again, nor
 // lose a certificate whose predecessor has expired.
 #include "shoal/cluster/net/tls/membership.h"
 
@@ -121,7 +121,7 @@ void Membership::follow(DenyList list) {
       if (auto alive = watcher.lock()) watchers.push_back(std::move(alive));
     }
   }
-  // Without the lock: they ask who is denied.
+  // Without the lock: they ask which peers are denied.
   for (const auto& watcher : watchers) (*watcher)();
 }
 
@@ -151,7 +151,7 @@ void Membership::renew_if_due() {
 void Membership::refresh_certificate() {
   const std::lock_guard alone(changing_);
   if (!is_new(certificate_file(options_.folder), certificate_read_)) return;
-  // A file that is damaged or of someone else changes nothing: what was shown so far is shown on.
+  // A file that is damaged or of another member is ignored: the previous certificate is shown.
   if (auto text = read_text(certificate_file(options_.folder)); text.ok())
     static_cast<void>(show(*std::move(text)));
 }

@@ -1,6 +1,6 @@
-// Membership: a running peer's place in its cluster: the identity that it shows, and who was
-// removed. Both change while it runs: certificates are renewed, deny lists arrive from other
-// members. New channels show the renewed identity; channels to removed members are closed.
+// Membership: a running peer's place in its cluster: its identity, and the removed members. Both
+// change while it runs: certificates are renewed, deny lists arrive from other members. New
+// channels show the renewed identity; channels to removed members are closed.
 #pragma once
 
 #include <deque>
@@ -26,13 +26,13 @@ struct MembershipOptions {
   std::filesystem::path folder = {};
   // Where the newest deny list is kept. Empty: in memory only.
   std::filesystem::path deny_list = {};
-  // Other processes replace these files as well: transports look at them four times a second.
+  // Other processes replace these files as well: transports check them four times a second.
   bool shared = false;
-  // Where it is shared: gives another certificate when the time has come. Null: others renew it.
+  // If shared: returns another certificate when one is due. Null: others renew it.
   std::function<Result<std::string>(Time now)> renewed = nullptr;
 };
 
-// Someone who was not let in.
+// A peer that was refused.
 struct Refusal {
   Time at;
   std::string why;  // begins with the address
@@ -41,7 +41,7 @@ struct Refusal {
 // Thread-safe.
 class Membership {
  public:
-  // A deny list that is there is read; a damaged one counts as none, because members send another.
+  // Reads an existing deny list; a damaged one counts as none, because members send another.
   static Result<std::shared_ptr<Membership>> make(Identity identity,
                                                   MembershipOptions options = {});
   // Of the identity in a folder, with everything kept there.
@@ -55,23 +55,23 @@ class Membership {
   Time now() const { return options_.clock(); }
   Result<Validity> validity() const;  // of the certificate that is shown now
 
-  // The identity is shown from now on with this certificate, which is on disk before it is.
+  // Shows the identity with this certificate from now on, after storing it on disk.
   // kInvalidArgument unless it is for the same key, name, role and cluster. One that ends no later
   // changes nothing.
   Status renew(std::string certificate);
 
-  // Takes a deny list that a member sent. It is on disk before it is followed. One that is not
-  // newer changes nothing; kCorrupt if the authority has not signed it.
+  // Takes a deny list that a member sent, and stores it on disk before it is followed. One that is
+  // not newer changes nothing; kCorrupt if the authority has not signed it.
   Status take(std::string_view deny_list);
   // OK unless the holder of this certificate was removed.
   Status check(const CertificateId& id) const;
 
-  // Reads the files again if another process has replaced them, and renews the certificate if its
-  // time has come.
+  // Reads the files again if another process has replaced them, and renews the certificate if that
+  // is due.
   void refresh();
   bool is_shared() const { return options_.shared; }
 
-  // `watcher` is called, on any thread, when somebody was removed, as long as the caller keeps it.
+  // `watcher` is called, on any thread, when a member was removed, while the caller keeps it.
   using Watcher = std::function<void()>;
   void watch(const std::shared_ptr<const Watcher>& watcher);
 
@@ -108,7 +108,7 @@ class Membership {
   std::chrono::steady_clock::time_point next_try_;  // to renew; guarded by changing_
 };
 
-// Replaces the deny list of a folder unless the one that is there is as new. Processes take turns.
+// Replaces the deny list of a folder unless that is as new. Processes take turns.
 Status keep_newer(const std::filesystem::path& file, const DenyList& list,
                   const std::string& cluster, X509& authority);
 

@@ -1,4 +1,4 @@
-// Socket: a connected TCP socket, owned. Every call but wait() returns at once.
+// Socket: a connected TCP socket, owned. Every call except wait() returns at once.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class Socket {
 
   int fd() const { return fd_; }
 
-  // The number of bytes; 0 if none can go now. kUnavailable if the peer is gone.
+  // The number of bytes; 0 if it would block. kUnavailable if the peer is gone.
   Result<size_t> receive(std::span<std::byte> into);
   Result<size_t> send(Bytes bytes);
 

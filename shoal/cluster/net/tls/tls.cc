@@ -32,7 +32,7 @@ class OpenChannels {
     const std::lock_guard lock(mutex_);
     std::erase_if(open_, [](const Entry& one) { return one.channel.expired(); });
     open_.push_back({channel, std::move(id)});
-    // The peer may have been removed since it was judged.
+    // The peer may have been removed since it was checked.
     if (!membership_->check(open_.back().id).ok()) channel->close();
   }
 
@@ -154,7 +154,7 @@ Result<std::unique_ptr<Transport>> make_tls_transport(const Identity& identity,
       [channels = shared->channels] { channels->close_denied(); });
   membership->watch(shared->watcher);
   shared->terms.judge = [membership](SSL& ssl) {
-    // A command that has just removed someone expects that the next contact knows.
+    // A command that has just removed a member expects the next connection to know.
     if (membership->is_shared()) membership->refresh();
     return certified_peer(ssl, *membership);
   };

@@ -1,5 +1,4 @@
-// TLS transport: channels over TCP with TLS 1.3, where both sides show a certificate of one
-// cluster.
+// TLS transport: channels over TCP with TLS 1.3; both sides show a certificate of one cluster.
 #pragma once
 
 #include <chrono>
@@ -25,19 +24,18 @@ struct TlsOptions {
   size_t max_channels_per_peer = 16;          // that were accepted and live
   size_t max_waiting = 64;                    // for accept()
   uint16_t version = kProtocolVersion;
-  // A tap for the channels to a peer, for tests in which bytes are damaged.
+  // A tap for the channels to a peer, for tests that damage bytes.
   std::function<Tap(const Peer&)> tap;
-  // Called for every peer that was refused, with the reason, on a thread of the transport. Must not
-  // block.
+  // Called for every refused peer, with the reason, on a thread of the transport. Must not block.
   std::function<void(const Status&)> refused;
-  // For an identity that is renewed while channels are open, and a deny list that is kept. Null:
-  // the identity stays as it is, and the deny list is kept in memory.
+  // For an identity that is renewed while channels are open, and a stored deny list. Null: the
+  // identity is fixed, and the deny list is kept in memory.
   std::shared_ptr<Membership> membership;
 };
 
 // Addresses are "host:port", "[v6]:port", or ":port" for this machine only; port 0 chooses one.
 // Channels to members that are removed from the cluster are closed. REQUIRES: the membership, if
-// one is given, is that of the identity.
+// given, is that of the identity.
 Result<std::unique_ptr<Transport>> make_tls_transport(const Identity& identity,
                                                       TlsOptions options = {});
 

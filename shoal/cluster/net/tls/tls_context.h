@@ -9,23 +9,23 @@
 
 namespace shoal::net {
 
-// TLS 1.3 only. A peer without a certificate of the identity's authority does not get through.
+// TLS 1.3 only. A peer without a certificate of the identity's authority is refused.
 Result<ContextPtr> make_tls_context(const Identity& identity);
 
-// TLS 1.3 only, for a peer that has no identity yet: it shows none, and the caller must check the
-// other side's certificates before trusting it.
+// TLS 1.3 only, for a peer without an identity: it shows no certificate, and the caller must check
+// the other side's before trusting it.
 Result<ContextPtr> make_anonymous_context();
 
-// For the other side of that: shows the identity's certificate and the authority's. A peer may show
-// a certificate of the authority, or none.
+// For the other side: shows the identity's certificate and the authority's. A peer may show a
+// certificate of the authority, or none.
 Result<ContextPtr> make_enrolment_context(const Identity& identity);
 
-// TLS 1.3 only, for a server that clients know by its name: shows the first of `certificates`, with
-// the others, which vouch for it, and asks clients for none. Both are PEM.
+// TLS 1.3 only, for a server that clients know by its name: shows the first of `certificates`,
+// followed by its chain, and asks clients for none. Both are PEM.
 Result<ContextPtr> make_public_context(std::string_view certificates, std::string_view key);
 
 // TLS 1.3 only, for a client of such a server, whose certificate must lead to one of `trusted`
-// (PEM), or of the system's where that is empty. The caller checks its name.
+// (PEM), or of the system's if that is empty. The caller checks its name.
 Result<ContextPtr> make_client_context(std::string_view trusted);
 
 }  // namespace shoal::net

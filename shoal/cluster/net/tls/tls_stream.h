@@ -1,6 +1,6 @@
-// TlsStream: TLS on a socket. OpenSSL sees memory only, so that no call of it ever waits; its
-// object is not safe for a reader and a writer at once, so each call is made under a lock, and the
-// system calls are made outside of it.
+// TlsStream: TLS on a socket. OpenSSL reads and writes memory only, so that its calls never block;
+// its object is not safe for a reader and a writer at once, so calls are made under a lock, and
+// system calls outside of it.
 #pragma once
 
 #include <mutex>
@@ -14,8 +14,8 @@
 
 namespace shoal::net {
 
-// For two threads. A thread that takes a plain mutex again and again, as a reader of bulk does, can
-// keep the other from it for as long as a peer waits for a sign of life, where cores are few.
+// For two threads. With few cores, a thread that takes a plain mutex again and again, such as a
+// reader of bulk data, can starve the other until its peer counts as lost.
 class FairMutex {
  public:
   void lock() {
@@ -34,7 +34,7 @@ class TlsStream final : public Stream {
 
   TlsStream(SSL_CTX& context, int fd, Side side);
 
-  // One step of the handshake: nothing when it is done, or else what to wait for.
+  // One step of the handshake: nullopt when it is done, or else what to wait for.
   Result<std::optional<Socket::For>> shake_hands();
 
   Result<size_t> read(std::span<std::byte> into, Deadline deadline) override;
