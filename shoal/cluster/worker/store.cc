@@ -22,7 +22,7 @@ namespace shoal::cluster {
 
 // A least-recently-used cache of files named by the hash of their bytes. The time of a file's last
 // write stands for its last use, so the order outlives the process. A weight grows in HASH.partial
-// and gets its name when it is whole. Whoever reads a file checks it against its name: a damaged
+// and gets its name when it is whole. A reader of a file checks it against its name: a damaged
 // one is removed and sent again.
 namespace {
 
